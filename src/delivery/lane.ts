@@ -109,6 +109,7 @@ export class Lane {
         this.#running.track(() => this.#process(job, token)).finally(() => this.#lockAges.handled(token)),
       lostLocks: (jobIds) => this.#running.abort('the lock was lost', jobIds),
       recorded: (jobId) => options.unrecorded.recorded(this.#nameOf(jobId)),
+      storeAcknowledged: (jobId) => options.unrecorded.store(this.#nameOf(jobId)),
     })
     this.#workers.concurrency = this.#concurrency()
     this.#watchdog = new Watchdog({
@@ -128,12 +129,11 @@ export class Lane {
       first: (view) => [this.#circuit.look(view), this.#workers.taken.look(view)],
       each: (view) => this.#look(view),
     })
-    const { batch } = sink
     this.#batcher =
-      batch &&
+      sink.batch &&
       new Batcher(
         {
-          batch,
+          batch: sink.batch,
           limits: { rateLimit: options.settings.rateLimit, concurrency: options.settings.concurrency },
           clock,
           send: (members, signal) => sendMembers(members, signal, options),

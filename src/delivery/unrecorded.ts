@@ -21,6 +21,14 @@ export class Unrecorded {
     this.#lookIn(patienceMs)
   }
 
+  /** Resolves once the job is marked, if that is still needed; rejects while Redis does not take it. */
+  async store(name: string): Promise<void> {
+    const entry = this.#entries.get(name)
+    if (entry === undefined) return
+    await entry.write()
+    if (this.#entries.get(name) === entry) this.#entries.delete(name)
+  }
+
   /** Redis has the job's record. */
   recorded(name: string): void {
     this.#entries.delete(name)
@@ -38,15 +46,7 @@ export class Unrecorded {
 
   async #look(): Promise<void> {
     const due = [...this.#entries].filter(([, { fromMs }]) => fromMs <= this.#clock.monotonicMs())
-    await Promise.all(
-      due.map(async ([name, entry]) => {
-        const written = await entry.write().then(
-          () => true,
-          () => false,
-        )
-        if (written && this.#entries.get(name) === entry) this.#entries.delete(name)
-      }),
-    )
+    await Promise.all(due.map(([name]) => this.store(name).catch(() => {})))
     this.#timer = undefined
     this.#lookIn(everyMs)
   }

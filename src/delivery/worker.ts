@@ -25,6 +25,8 @@ export interface WorkerOptions {
   lostLocks(jobIds: readonly string[]): void
   /** Redis has the acknowledgement of this job. */
   recorded(jobId: string): void
+  /** Resolves once any process that takes this job can read that it was acknowledged. */
+  storeAcknowledged(jobId: string): Promise<void>
 }
 
 export function openWorker(options: WorkerOptions): AlertWorker {
@@ -36,6 +38,7 @@ export function openWorker(options: WorkerOptions): AlertWorker {
     async (job, token) => {
       const record = await options.process(job, token ?? '')
       if (!isTrimDue()) job.opts.removeOnComplete = false
+      storeBeforeGivingBack(job, options)
       return record
     },
     {
@@ -91,6 +94,18 @@ function pauseWhenRefused(worker: AlertWorker): void {
 }
 
 /**
+ * An acknowledged job that Redis refuses to record is given back by BullMQ as one that failed: perhaps much later, when Redis is
+ * there again, and then due at once. Where the acknowledgement cannot be stored first, the job is left to its lock.
+ */
+function storeBeforeGivingBack(job: AlertJob, { storeAcknowledged }: WorkerOptions): void {
+  const giveBack = job.moveToFailed.bind(job)
+  job.moveToFailed = async (...given) => {
+    await storeAcknowledged(job.id ?? '')
+    return giveBack(...given)
+  }
+}
+
+/**
  * Whether the next acknowledgement also deletes the records that are too old or too many: at most 1,000 of them, which is
  * more than come between two such acknowledgements.
  */
@@ -123,7 +138,7 @@ export async function destroyWorker(worker: AlertWorker, limitMs: number): Promi
 
 /**
  * `processJob` throws only its own errors; any other error is from Redis, which did not record that a job is done. That
- * is tried again soon: until then only this process, and perhaps the job's own field, know it.
+ * is tried again soon: until then only this process and the job's own field know it.
  */
 function pauseAfter(error: Error | undefined): number {
   return Math.max(1, error instanceof RetryLater ? error.delayMs : recordAgainMs)

@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { connectRedis, type RedisClient, type RedisProfile } from '../../src/store/redis.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { delivered, hang, jobs, rig, testSink, until } from './rig.ts'
 
@@ -142,4 +144,43 @@ describe('an outage of Redis', () => {
     )
     expect(await unknown.queues.queue('hook').getJob('main.2')).toBeDefined()
   })
+})
+
+describe('an acknowledgement that Redis refuses to record, and to store', () => {
+  it('keeps its job until the process that takes it next can read it', async () => {
+    const server = await ownServer()
+    const operator = server.client()
+    const { queues, sender } = rig(server, ['hook'])
+    const queue = queues.queue('hook')
+    const user = (name: string, ...rules: string[]) => operator.call('ACL', 'SETUSER', name, ...rules)
+    // All keys but that of the completed jobs.
+    const others = ['~*[^d]', '~*:delayed', '~*:failed', '~*:stalled', '~*:paused', '~*:prioritized']
+    const opened: RedisClient[] = []
+    const connect = async (profile: RedisProfile) => {
+      await user(profile, 'on', 'nopass', 'allkeys', 'allcommands')
+      const target = { url: server.url, username: profile }
+      const client = connectRedis({ target, profile }, createLogger({ level: 'silent' }))
+      opened.push(client)
+      return client
+    }
+    const [redis, redisBlocking] = [await connect('commands'), await connect('blocking')]
+    const sink = testSink('hook', async () => {
+      await user('blocking', 'resetkeys', ...others)
+      await user('commands', '-eval')
+      return delivered
+    })
+    const tuning = { lockMs: 1_000, stalledIntervalMs: 200, takeOverMs: 2_500 }
+    sender([sink], { tuning, more: { redis, redisBlocking } })
+    await queues.enqueue(jobs('hook', 1, 1))
+    await until('acknowledged', () => sink.sends.length === 1)
+    const other = testSink('hook')
+    sender([other], { tuning })
+    const isTakenOver = async () => (await operator.hget(queue.toKey('main.1'), 'stc')) === '1'
+    await until('taken by the other', async () => other.sends.length > 0 || isTakenOver())
+    await user('commands', '+eval')
+    await user('blocking', 'allkeys')
+    await until('recorded', async () => (await queue.getCompletedCount()) === 1)
+    expect([sink.sends.length, other.sends.length]).toEqual([1, 0])
+    for (const client of opened) client.disconnect()
+  }, 30_000)
 })
