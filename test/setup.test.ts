@@ -17,7 +17,7 @@ import { testFolder } from './support/process.ts'
  * what it is asked for: what the registry gives is not the point here.
  */
 const root = join(import.meta.dirname, '..')
-const tools = ['sh', 'cmp', 'cp', 'mkdir', 'rm', 'uname', 'id', 'cat', 'chmod']
+const tools = ['sh', 'cmp', 'cp', 'mkdir', 'rm', 'uname', 'id', 'cat', 'chmod', 'sleep']
 
 /** Like npm, it leaves out the development packages where the environment says so, unless it is told to include them. */
 const npm = `#!/bin/sh
@@ -207,7 +207,8 @@ describe('the Redis server', () => {
     const path = checkout.program('my-redis', goodRedis, checkout.folder)
     expect(checkout.run({ REDIS_SERVER_BIN: path })).toMatchObject({ status: 0 })
     const other = checkout.program('no-redis', '#!/bin/sh\necho cat 9.1\n', checkout.folder)
-    for (const REDIS_SERVER_BIN of [other, found('cmp'), checkout.program('silent')])
+    const endless = checkout.program('endless', '#!/bin/sh\nexec sleep 3600\n')
+    for (const REDIS_SERVER_BIN of [other, found('cmp'), checkout.program('silent'), endless])
       expect(checkout.run({ REDIS_SERVER_BIN })).toMatchObject({
         status: 1,
         stderr: `setup: REDIS_SERVER_BIN names ${REDIS_SERVER_BIN}, which does not answer --version as redis-server does.\n`,
