@@ -1,6 +1,6 @@
+import { readFlowingFile } from '../config/flowing-file.ts'
 import { describeReadError } from '../config/read-error.ts'
 import { errorCode, UserError } from '../lib/errors.ts'
-import { readSmallFile } from '../lib/small-file.ts'
 
 /** More than the longest answer of the bridge, and firing times of thousands a day for years. */
 const fileArgumentMiBMax = 64
@@ -13,7 +13,7 @@ export async function readFileArgument(
   const isInput = file === '-'
   const name = isInput ? 'standard input' : file
   try {
-    const text = isInput ? await readInput() : readSmallFile(file, bytesMax, { flowing: true })
+    const text = isInput ? await readInput() : readFlowingFile(file, bytesMax)
     return { name, text }
   } catch (thrown) {
     const why =

@@ -14,4 +14,5 @@ const reasons: Readonly<Record<string, string>> = {
   ELOOP: 'too many symbolic links',
   EFBIG: 'it is too large',
   ENOTFILE: 'it is no plain file',
+  ETIMEDOUT: 'nobody wrote to it for 30 s',
 }
