@@ -53,6 +53,7 @@ export async function buy(requests: readonly PendingRequest[], options: BuyerOpt
   }
   let open: readonly PendingRequest[] = inTime(requests, options)
   let pages = await pagesRead(options)
+  let isOutOfOrder = areOld(pages, options)
   while (open.length > 0) {
     const pagesLeft = Math.min(pages.last, bulk.pagesMax) - pages.next + 1
     const isLeft = pagesLeft > 0
@@ -65,8 +66,9 @@ export async function buy(requests: readonly PendingRequest[], options: BuyerOpt
       open = inTime(read.left, options)
     } else if (!isLeft && pages.complete && open.length + pages.alone >= bulk.from) {
       // A few are searched for first: rows move between pages while these are read.
-      await keepAbsent(open, options)
-      return
+      if (!isOutOfOrder) return keepAbsent(open, options)
+      pages = firstPage(options)
+      isOutOfOrder = false
     } else {
       const alone = open.slice(0, aloneAtOnceMax)
       pages = { ...pages, alone: pages.alone + alone.length }
@@ -208,8 +210,19 @@ async function pagesRead({ name, calls, cache, clock }: BuyerOptions): Promise<P
   const pages = kept?.value
   // That the pages list the whole market is believed for no longer than that one instrument is absent.
   if (isPages(pages) && Math.abs(nowMs - pages.startMs) < Math.min(calls.freshMs, absentFreshMs)) return pages
-  return { startMs: nowMs, next: 1, last: Number.MAX_SAFE_INTEGER, alone: 0, complete: true }
+  return firstPage({ clock })
 }
+
+function firstPage({ clock }: Pick<BuyerOptions, 'clock'>): Pages {
+  return { startMs: clock.now(), next: 1, last: Number.MAX_SAFE_INTEGER, alone: 0, complete: true }
+}
+
+/** Since the first of several pages was read, trade may have moved many rows from one to another. */
+function areOld({ startMs, next, last }: Pages, { clock }: Pick<BuyerOptions, 'clock'>): boolean {
+  return next > 1 && last > 1 && Math.abs(clock.now() - startMs) > pagesTogetherMs
+}
+
+const pagesTogetherMs = 5_000
 
 function isPages(value: unknown): value is Pages {
   if (typeof value !== 'object' || value === null) return false

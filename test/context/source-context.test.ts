@@ -252,6 +252,26 @@ describe('what is bought', () => {
     ])
   })
 
+  it('is found where trade has moved many to a page that was read a while ago', async () => {
+    const market = await startMarket(320)
+    const clock = wallClock()
+    const { find, context } = contextOf(market, { clock })
+    await Promise.all([1, 2, 3, 4].map((index) => find(index, ['price'])))
+    clock.turn(6_000)
+    const moved = [1, 2, 3, 4].map((n) => ({ symbol: `بالا${n}`, slug: `up-${n}` }))
+    for (const each of moved) market.put(each, 0)
+    const found = moved.map((each) =>
+      context.find({ ...alertOf(1), ...each }, ['price'], {
+        ...{ seenAtMs: clock.now(), mayBuy: true, signal: never },
+      }),
+    )
+    await Promise.all([150, 250, 310].map((index) => find(index, ['price'], { seenAtMs: clock.now() })))
+    expect((await Promise.all(found)).map(whyOf)).toEqual(moved.map(() => ({})))
+    expect(market.calls.map((call) => /search=|page=\d/.exec(call)?.[0]).toSorted()).toEqual([
+      ...['page=1', 'page=1', 'page=2', 'page=3', 'page=4'],
+    ])
+  })
+
   it('is found on the later pages of a search, as far as three', async () => {
     const market = await startMarket(450)
     // The symbol is a part of all the others.
