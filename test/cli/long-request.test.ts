@@ -120,10 +120,13 @@ it('an order that breaks off says what was done and how to go on, and so it does
   const line = await badLine(url, (call) => (call > 2 ? 500 : undefined))
   const broken = await run(replayCommand(), '--since', '2h', '--url', line, '--config', config)
   const said = String(broken.thrown)
-  expect(said).toMatch(/1,000 were queued before that; the same command with --since \S+ --at \S+ goes on/)
-  const [, since = '', began = ''] = /--since (\S+) --at (\S+)/.exec(said) ?? []
+  // A portion of up to 1,000, fewer where they took long; the next was carried out, and its answer lost.
+  const before = / ([\d,]+) were queued before that; the same command with --since/.exec(said)?.[1]
+  expect(Number(before?.replace(',', ''))).toBeGreaterThan(1)
+  expect(Number(before?.replace(',', ''))).toBeLessThanOrEqual(1_000)
+  const [, since = '', began = ''] = /--since (\S+) --at (\S+) goes on/.exec(said) ?? []
   const again = await run(replayCommand(), '--since', since, '--at', began, '--url', url, '--config', config)
-  expect(again.out).toContain('0 queued')
+  expect(again.out).toMatch(/^\d+ queued/)
   expect(await queue.getWaitingCount()).toBe(1_100)
 }, 30_000)
 
