@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import type { Secret } from '../lib/secret.ts'
 import type { Complaint } from './explain.ts'
 import { property } from './outline.ts'
 import type { Config } from './schema.ts'
@@ -44,7 +45,9 @@ export function accountComplaints(config: unknown): Complaint[] {
 export function sharedTokens({ sources }: Config): Complaint[] {
   const first = new Map<string, string>()
   return Object.entries(sources).flatMap(([name, { baseUrl, token, account }]): Complaint[] => {
-    const credential = `${baseUrl} ${token.fingerprint()}`
+    const value = revealed(token)
+    if (value === undefined) return []
+    const credential = `${baseUrl} ${value}`
     const other = first.get(credential)
     if (other === undefined) {
       first.set(credential, name)
@@ -54,11 +57,20 @@ export function sharedTokens({ sources }: Config): Complaint[] {
     if (theirs !== undefined && theirs === account) return []
     return [
       {
-        path: ['sources', name, 'token'],
+        path: ['sources', name, token.file === undefined ? 'token' : 'tokenFile'],
         message: `${other} has the same token, so both would spend the whole budget of one account`,
         remedy: 'give both the same account: NAME, and they share it',
         bare: true,
       },
     ]
   })
+}
+
+/** Undefined where its file cannot be read now. */
+function revealed(secret: Secret): string | undefined {
+  try {
+    return secret.reveal()
+  } catch {
+    return undefined
+  }
 }

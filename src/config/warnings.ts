@@ -16,7 +16,7 @@ import type { Config } from './schema.ts'
 /** What is allowed but probably not meant. `given` is the config as written, before the defaults. */
 export function warningsOf(config: Config, given: unknown): Complaint[] {
   return [
-    ...Object.entries(config.sources).flatMap(([name, { baseUrl, budget }]) => {
+    ...Object.entries(config.sources).flatMap(([name, { baseUrl, budget, startFrom }]) => {
       const path = ['sources', name]
       const written = property(property(property(property(given, 'sources'), name), 'budget'), 'unitsPerDay')
       return [
@@ -27,6 +27,15 @@ export function warningsOf(config: Config, given: unknown): Complaint[] {
                 message: `the budget is not said, so ${budget.unitsPerDay} units a day are assumed`,
                 bare: true,
                 remedy: 'set it to what this bridge may spend of the account',
+              },
+            ]
+          : []),
+        ...(typeof startFrom === 'object' && startFrom.sinceMs > Date.now()
+          ? [
+              {
+                path: [...path, 'startFrom'],
+                message: 'this lies ahead: on a first start, what fires until then is never sent',
+                bare: true,
               },
             ]
           : []),
