@@ -155,7 +155,7 @@ describe('the chart', () => {
   test('probes alive and ready', () => {
     const { spec } = podOf(rendered('minimal'))
     const [container] = spec.containers
-    expect(container.livenessProbe.httpGet).toEqual({ path: '/-/healthy', port: 'http' })
+    expect(container.livenessProbe?.httpGet).toEqual({ path: '/-/healthy', port: 'http' })
     expect(container.startupProbe.httpGet).toEqual({ path: '/-/healthy', port: 'http' })
     expect(container.readinessProbe.httpGet).toEqual({ path: '/-/ready', port: 'http' })
     expect(container.ports).toEqual([{ name: 'http', containerPort: 8080 }])

@@ -84,15 +84,20 @@ interface Container {
   readonly args: readonly string[]
   readonly securityContext: object
   readonly ports: readonly { readonly name: string; readonly containerPort: number }[]
-  readonly livenessProbe: { readonly httpGet: object }
+  readonly livenessProbe?: { readonly httpGet?: object; readonly tcpSocket?: object }
   readonly readinessProbe: { readonly httpGet: object }
   readonly startupProbe: { readonly httpGet: object }
   readonly volumeMounts: readonly { readonly mountPath: string }[]
 }
 
+/** Throws where a key is rendered twice. */
 export function manifestsOf(yaml: string): Manifest[] {
   return parseAllDocuments(yaml)
-    .map((document) => document.toJS() as Manifest | null)
+    .map((document) => {
+      const [error] = document.errors
+      if (error) throw error
+      return document.toJS() as Manifest | null
+    })
     .filter((manifest) => manifest !== null)
 }
 

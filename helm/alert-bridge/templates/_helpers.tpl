@@ -13,8 +13,8 @@
 {{- end }}
 
 {{- define "alert-bridge.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "alert-bridge.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "alert-bridge.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "alert-bridge.labels" -}}
@@ -25,6 +25,21 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- with .Values.commonLabels }}
 {{ toYaml . }}
 {{- end }}
+{{- end }}
+
+{{/* Takes a list: the chart's own context, and maps of labels for one object, of which the last wins. */}}
+{{- define "alert-bridge.labelsWith" -}}
+{{- $labels := include "alert-bridge.labels" (first .) | fromYaml }}
+{{- range rest . }}
+{{- $_ := mergeOverwrite $labels (. | default dict) }}
+{{- end }}
+{{- toYaml $labels }}
+{{- end }}
+
+{{/* Takes a dict: probe (as the values have it) and path, which is asked unless the probe has a handler of its own. */}}
+{{- define "alert-bridge.probe" -}}
+{{- $handler := pick .probe "exec" "grpc" "httpGet" "tcpSocket" }}
+{{- toYaml (merge (dict) .probe (ternary (dict "httpGet" (dict "path" .path "port" "http")) (dict) (empty $handler))) }}
 {{- end }}
 
 {{/* The Deployment of senders, where they are apart. */}}
@@ -39,7 +54,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{/* Of the pod of `helm test`, which the Service must not take for a bridge: another name. */}}
 {{- define "alert-bridge.testLabels" -}}
 app.kubernetes.io/name: {{ printf "%s-test" (include "alert-bridge.name" . | trunc 58 | trimAll "-_.") }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
@@ -59,6 +74,8 @@ counts. What is delayed or paused needs no further sender, nor does what waits f
 {{- default "default" .Values.serviceAccount.name }}
 {{- end }}
 {{- end }}
+
+{{- define "alert-bridge.dataDir" -}}{{ .Values.config.dataDir | default "/var/lib/alert-bridge" }}{{- end }}
 
 {{- define "alert-bridge.secretsPath" -}}/etc/alert-bridge/secrets{{- end }}
 
@@ -136,11 +153,37 @@ as 5m, the longest timeout that a sink may have; a sink without one has 10s.
 {{- if lt (include "alert-bridge.gracePeriod" . | int) $needed }}
 {{- fail (printf "terminationGracePeriodSeconds is %v: sends that run at a stop need up to %d s by the timeouts of config.sinks" .Values.terminationGracePeriodSeconds $needed) }}
 {{- end }}
-{{- if and .Values.senders.enabled (ne .Values.role "all") }}
+{{- if and .Values.senders.enabled (ne (.Values.role | default "all") "all") }}
 {{- fail (printf "role is %s, and with senders.enabled the bridge's own pods poll: leave role out" .Values.role) }}
 {{- end }}
 {{- if and .Values.senders.enabled (hasKey (merge (dict) (.Values.podLabels | default dict) (.Values.commonLabels | default dict)) "app.kubernetes.io/component") }}
 {{- fail "podLabels and commonLabels may not set app.kubernetes.io/component with senders.enabled: by it senders are told apart" }}
+{{- end }}
+{{- $volumes := list "config" "data" }}
+{{- $paths := list "/etc/alert-bridge/config" }}
+{{- range $index, $name := include "alert-bridge.secrets" . | fromJsonArray }}
+{{- $volumes = append $volumes (printf "secret-%d" $index) }}
+{{- $paths = append $paths (printf "%s/%s" (include "alert-bridge.secretsPath" $) $name) }}
+{{- end }}
+{{- $dataDir := include "alert-bridge.dataDir" . | clean }}
+{{- if has $dataDir $paths }}
+{{- fail (printf "config.dataDir is %s, where the chart mounts something else" $dataDir) }}
+{{- end }}
+{{- $paths = append $paths $dataDir }}
+{{- range .Values.extraVolumes }}
+{{- if has .name $volumes }}
+{{- fail (printf "extraVolumes: there is another volume named %s already" .name) }}
+{{- end }}
+{{- $volumes = append $volumes .name }}
+{{- end }}
+{{- range .Values.extraVolumeMounts }}
+{{- if not (has .name $volumes) }}
+{{- fail (printf "extraVolumeMounts: there is no volume named %s" .name) }}
+{{- end }}
+{{- if has (clean .mountPath) $paths }}
+{{- fail (printf "extraVolumeMounts: something else is mounted at %s already" .mountPath) }}
+{{- end }}
+{{- $paths = append $paths (clean .mountPath) }}
 {{- end }}
 {{- with .Values.autoscaling }}
 {{- if and .enabled (gt (int .minReplicas) (int .maxReplicas)) }}

@@ -6,23 +6,16 @@ one) and labels (beside those of every pod, for a Deployment of its own).
 {{- $pod := . }}
 {{- with .root -}}
 metadata:
-  {{- if or .Values.podAnnotations (not .Values.existingConfigMap) }}
+  {{- $checksum := dict }}
+  {{- if not .Values.existingConfigMap }}
+  {{- $checksum = dict "checksum/config" (include "alert-bridge.config" . | sha256sum) }}
+  {{- end }}
+  {{- with mergeOverwrite (dict) (.Values.podAnnotations | default dict) $checksum }}
   annotations:
-    {{- if not .Values.existingConfigMap }}
-    checksum/config: {{ include "alert-bridge.config" . | sha256sum }}
-    {{- end }}
-    {{- with .Values.podAnnotations }}
     {{- toYaml . | nindent 4 }}
-    {{- end }}
   {{- end }}
   labels:
-    {{- include "alert-bridge.labels" . | nindent 4 }}
-    {{- with $pod.labels }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
-    {{- with .Values.podLabels }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
+    {{- include "alert-bridge.labelsWith" (list . $pod.labels .Values.podLabels) | nindent 4 }}
 spec:
   serviceAccountName: {{ include "alert-bridge.serviceAccountName" . }}
   automountServiceAccountToken: false
@@ -53,21 +46,18 @@ spec:
       ports:
         - name: http
           containerPort: {{ include "alert-bridge.port" . }}
+      {{- with .Values.livenessProbe }}
       livenessProbe:
-        httpGet:
-          path: /-/healthy
-          port: http
-        {{- toYaml .Values.livenessProbe | nindent 8 }}
+        {{- include "alert-bridge.probe" (dict "probe" . "path" "/-/healthy") | nindent 8 }}
+      {{- end }}
+      {{- with .Values.readinessProbe }}
       readinessProbe:
-        httpGet:
-          path: /-/ready
-          port: http
-        {{- toYaml .Values.readinessProbe | nindent 8 }}
+        {{- include "alert-bridge.probe" (dict "probe" . "path" "/-/ready") | nindent 8 }}
+      {{- end }}
+      {{- with .Values.startupProbe }}
       startupProbe:
-        httpGet:
-          path: /-/healthy
-          port: http
-        {{- toYaml .Values.startupProbe | nindent 8 }}
+        {{- include "alert-bridge.probe" (dict "probe" . "path" "/-/healthy") | nindent 8 }}
+      {{- end }}
       resources:
         {{- toYaml $pod.resources | nindent 8 }}
       securityContext:
@@ -77,7 +67,7 @@ spec:
           mountPath: /etc/alert-bridge/config
           readOnly: true
         - name: data
-          mountPath: {{ .Values.config.dataDir | default "/var/lib/alert-bridge" }}
+          mountPath: {{ include "alert-bridge.dataDir" . }}
         {{- range $index, $name := include "alert-bridge.secrets" . | fromJsonArray }}
         - name: secret-{{ $index }}
           mountPath: {{ include "alert-bridge.secretsPath" $ }}/{{ $name }}
