@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { DeliveryRow } from '../admin/delivery-view.ts'
 import { given } from '../lib/given.ts'
+import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { instantOption } from './instant.ts'
@@ -55,8 +56,15 @@ export function replayCommand(): Command {
       const done = await carryOut(daemon, { path, body, count: 'queued' })
       const { handled: queued, stayed: _, ...rest } = done
       if (options.json) return printJson({ queued, ...rest })
-      return print(describeDone(done, 'queued'))
+      const why = queued === 0 && ids.length > done.unknown.length ? noneEnded(sink) : ''
+      return print(`${describeDone(done, 'queued')}${why}`)
     })
+}
+
+/** What is known and was not queued waits still, was queued by this order before, or never went to that sink. */
+function noneEnded(sink: string | undefined): string {
+  const where = sink === undefined ? '' : ` at ${printable(sink)}`
+  return `; none has ended${where}: \`deliveries ID\` shows where each is`
 }
 
 /** Some of those that have ended, the last to fire first. */

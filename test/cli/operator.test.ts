@@ -165,6 +165,9 @@ it('a paused sink keeps its alerts until it is resumed; replay sends what was de
     (await run(deliveriesCommand(), ...at)).out.includes(`main.${row.id}`),
   )
   expect(hook.requests).toHaveLength(0)
+  expect((await run(replayCommand(), `main.${row.id}`, '--sink', 'hook', ...at)).out).toBe(
+    '0 queued; none has ended at hook: `deliveries ID` shows where each is\n',
+  )
   await run(resumeCommand(), 'hook', ...at)
   await hook.received(1)
   await until('it is recorded', async () => (await run(deliveriesCommand(), ...at)).out.includes('delivered'))
