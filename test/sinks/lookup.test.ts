@@ -60,7 +60,21 @@ test('no more run at once than leave a thread for the feed; the others follow in
   expect(await Promise.all([all[2], all[3]])).toEqual([found, found])
 })
 
-test('names that took long share one thread until one of them answers quickly', async () => {
+test('names that are found after long, as where the first of two name servers is dead, do not wait for each other', async () => {
+  const { asked, resolve, answer } = nameServer()
+  let nowMs = 0
+  const lookup = sharingLookups(resolve, 3, { monotonicMs: () => nowMs })
+  const names = ['a.example', 'b.example', 'c.example']
+  for (const round of [1, 2, 3]) {
+    const all = names.map(lookup)
+    expect(asked).toHaveLength(3 * round)
+    nowMs += 5_005
+    for (const name of names) answer(name, found)
+    expect(await Promise.all(all)).toEqual([found, found, found])
+  }
+})
+
+test('names that were not found after long share one thread until one of them is found', async () => {
   const { asked, resolve, answer } = nameServer()
   let nowMs = 0
   const lookup = sharingLookups(resolve, 3, { monotonicMs: () => nowMs })

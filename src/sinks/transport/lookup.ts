@@ -6,8 +6,9 @@ import { toError } from '../../lib/errors.ts'
 /**
  * Limits name lookups of sinks. Node.js does lookups on a few threads of the process, and a name server that does not
  * answer blocks a thread for many seconds, long after the attempt is over. So callers that need the same name share one
- * lookup, names whose last lookup was slow share one thread, and one thread is always left free: names that cannot be
- * resolved delay neither other sinks nor the feed, except the first lookups of seven at once.
+ * lookup, names whose last lookup failed after long share one thread, and one thread is always left free: names that cannot be
+ * resolved delay neither other sinks nor the feed, except the first lookups of seven at once. A name that is found after long
+ * counts like any other: where the first of two name servers is dead, that is every name.
  */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>
 
@@ -17,37 +18,39 @@ export function sharingLookups(
   clock: Pick<Clock, 'monotonicMs'> = systemClock,
 ): Resolve {
   const asked = new Map<string, Promise<LookupAddress[]>>()
-  /** Names whose last lookup took long, whether it found an address or not. */
-  const slow = new Set<string>()
-  const waiting: { readonly isSlow: boolean; readonly start: () => void }[] = []
+  /** Names whose last lookup took long and found no address. */
+  const hung = new Set<string>()
+  const waiting: { readonly isHung: boolean; readonly start: () => void }[] = []
   let running = 0
-  let slowRunning = 0
+  let hungRunning = 0
 
-  const mayStart = (isSlow: boolean) => running < atOnceMax && !(isSlow && slowRunning > 0)
-  const count = (isSlow: boolean, by: 1 | -1) => {
+  const mayStart = (isHung: boolean) => running < atOnceMax && !(isHung && hungRunning > 0)
+  const count = (isHung: boolean, by: 1 | -1) => {
     running += by
-    if (isSlow) slowRunning += by
+    if (isHung) hungRunning += by
   }
 
   function startNext(): void {
-    const index = waiting.findIndex(({ isSlow }) => mayStart(isSlow))
+    const index = waiting.findIndex(({ isHung }) => mayStart(isHung))
     const [next] = index === -1 ? [] : waiting.splice(index, 1)
     if (next === undefined) return
-    count(next.isSlow, 1)
+    count(next.isHung, 1)
     next.start()
   }
 
   async function inTurn(hostname: string): Promise<LookupAddress[]> {
-    const isSlow = slow.has(hostname)
-    if (mayStart(isSlow)) count(isSlow, 1)
-    else await new Promise<void>((start) => waiting.push({ isSlow, start }))
+    const isHung = hung.has(hostname)
+    if (mayStart(isHung)) count(isHung, 1)
+    else await new Promise<void>((start) => waiting.push({ isHung, start }))
     const fromMs = clock.monotonicMs()
+    hung.delete(hostname)
     try {
       return await resolve(hostname)
+    } catch (error) {
+      if (clock.monotonicMs() - fromMs >= slowMs) hung.add(hostname)
+      throw error
     } finally {
-      if (clock.monotonicMs() - fromMs >= slowMs) slow.add(hostname)
-      else slow.delete(hostname)
-      count(isSlow, -1)
+      count(isHung, -1)
       startNext()
     }
   }
