@@ -156,10 +156,12 @@ const explainAbout = {
   ...{ says: 'Which routes would take an alert, and why the others would not' },
   ...{ parameters: { at: instantField.optional() }, answer: oneAnswer(explanation) },
 }
+const idWords = 'expected the id of an alert, such as 4711'
 const idField = z
   .string()
-  .regex(/^\d{1,16}$/, 'expected the id of an alert, such as 4711')
+  .regex(/^\d{1,16}$/, idWords)
   .transform(Number)
+  .refine(Number.isSafeInteger, idWords)
 const alertParams = z.object({ source: nameField, id: idField })
 const seenParams = z.object({
   name: nameField,

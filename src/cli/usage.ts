@@ -43,8 +43,10 @@ export function urlOption(text: string, place?: unknown): string {
 /** `SOURCE.ID` in its parts. */
 export function alertOf(text: string): { source: string; id: number } {
   const match = /^([a-z0-9-]+)\.(\d{1,16})$/.exec(text)
-  if (!match) throw new UsageError(`"${text}" is no alert: expected SOURCE.ID, such as main.4711.`)
-  return { source: match[1] ?? '', id: Number(match[2]) }
+  const id = Number(match?.[2])
+  // Beyond, a number would become its neighbour.
+  if (match?.[1] && Number.isSafeInteger(id)) return { source: match[1], id }
+  throw new UsageError(`"${text}" is no alert: expected SOURCE.ID, such as main.4711.`)
 }
 
 /** For arguments that may be given several times. */

@@ -40,7 +40,7 @@ const commands: Record<string, readonly (readonly string[])[]> = {
     ['--limit', '100001'],
     ['main.1', 'main.2'],
   ],
-  why: [[], ['foo'], ['main.1', 'main.2']],
+  why: [[], ['foo'], ['main.9007199254740993'], ['main.1', 'main.2']],
   completion: [[], ['tcsh'], ['bash', 'more']],
   'dead-letters': [
     [],
