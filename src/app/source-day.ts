@@ -1,7 +1,9 @@
 import type { SourceDayView } from '../admin/ports.ts'
 import type { Clock } from '../lib/clock.ts'
 import { within } from '../lib/time-limit.ts'
+import { wallTime } from '../lib/zone.ts'
 import { budgetDay } from '../schedule/budget.ts'
+import { profileZone } from '../schedule/forecast/profile.ts'
 import { previewPlan, rememberedGrant } from '../schedule/preview.ts'
 import type { ScheduleOptions } from '../schedule/schedule.ts'
 import type { Spender } from '../store/account.ts'
@@ -29,7 +31,9 @@ export function createSourceDay(options: SourceDayOptions): () => Promise<Source
     if (drawn === undefined || drawn.key !== day.key || drawn.untilMs < clock.monotonicMs()) {
       const saved = await within(readTimeoutMs, 'what was learned', learned.load())
       const unitsPerDay = Math.min(plan.unitsPerDay, rememberedGrant(saved) ?? plan.unitsPerDay)
-      const count = Math.ceil((day.endMs - day.startMs) / hourMs)
+      // Hours of the wall clock: a day that begins within one also ends within one.
+      const firstMs = day.startMs - (wallTime(day.startMs, profileZone(plan)) % hourMs)
+      const count = Math.ceil((day.endMs - firstMs) / hourMs)
       const { hours } = previewPlan({ ...plan, unitsPerDay }, saved, day.startMs, count)
       drawn = { untilMs: clock.monotonicMs() + drawnForMs, key: day.key, hours }
     }
@@ -46,7 +50,7 @@ export function createSourceDay(options: SourceDayOptions): () => Promise<Source
       resetsAt: new Date(day.endMs).toISOString(),
       hours: planned.map(({ startMs, polls }, at) => ({
         startedAt: new Date(startMs).toISOString(),
-        planned: Math.round(polls * 10) / 10,
+        planned: Math.round(polls * Math.min(1, (day.endMs - startMs) / hourMs) * 10) / 10,
         units: units[at] ?? 0,
         alerts: alerts[at] ?? 0,
       })),

@@ -58,3 +58,24 @@ test('a budget day has by hours what was spent and seen, without what was histor
   // Each hour is rounded to a tenth.
   expect(Math.abs(planned - 2_000)).toBeLessThan(24 * 0.05 + 0.01)
 })
+
+test('a budget day that begins within an hour has all that was spent in its hours, and no plan of the next day', async () => {
+  const usual = usualSource(2_000)
+  const plan = scheduleOptionsOf({ ...usual, budget: { ...usual.budget, resetsAt: '00:15' } })
+  const day = budgetDay(Date.UTC(2026, 10, 21, 12), plan)
+  const spender = { prefix: freshPrefix(), source: 'main', account: undefined }
+  let nowMs = day.startMs
+  const clock = clockAt(() => nowMs)
+  const commands = redis.client()
+  const limits = { unitsPerDay: 2_000, requestsPerMinute: 240, budgetDay: () => day }
+  const ledger = createLedger({ ...spender, ...limits, redis: commands, clock })
+  for (const atMs of [day.startMs + 600_000, day.startMs + 3_000_000, day.endMs - 300_000]) {
+    nowMs = atMs
+    await ledger.reserve({ cost: 1, purpose: 'poll' })
+  }
+  const learned = { load: async () => undefined }
+  const { hours } = await createSourceDay({ redis: commands, spender, plan, learned, clock })()
+  expect(hours.map(({ units }) => units)).toEqual([1, 1, ...Array(22).fill(0), 1])
+  const planned = hours.reduce((sum, hour) => sum + hour.planned, 0)
+  expect(Math.abs(planned - 2_000)).toBeLessThan(20)
+})
