@@ -16,8 +16,11 @@ describe.each(rows)('$what', (row) => {
   const source = () =>
     readFileSync(join(import.meta.dirname, `../${file}.test.ts`), 'utf8').replaceAll(/\s+/g, ' ')
 
-  it(`is shown by a test of ${file}.test.ts`, () => {
+  it(`is shown by a test of ${file}.test.ts of that name`, () => {
     expect(source()).toContain(name)
+    const titles = ofRow(row, source()).map(({ title }) => title)
+    // A title with a place for a parameter takes the name from its table.
+    expect(titles.filter((title) => title.includes(name) || /%s|\$\w/.test(title))).not.toEqual([])
   })
 
   it.each(cells)('every word of "%s" stands beside an assertion', (cell) => {
@@ -27,16 +30,29 @@ describe.each(rows)('$what', (row) => {
 
 /** What is left of a cell without what the row's test quotes of it. */
 function unquoted(row: TableRow, cell: Cell, source: string): string {
-  const parts = source.split(/failureRow\(\s*/).slice(1)
-  const own = parts.filter((part) => row.what.startsWith(literalAt(part)))
-  const quoted = own.flatMap((part) =>
-    [...part.matchAll(/\.(kept|twice|heals)\(\s*(['"`])(.*?)\2,/g)]
+  const quoted = ofRow(row, source).flatMap(({ text }) =>
+    [...text.matchAll(/\.(kept|twice|heals)\(\s*(['"`])(.*?)\2,/g)]
       .filter(([, column]) => column === cell)
       .map(([, , , words = '']) => words),
   )
   const left = quoted.reduce((rest, words) => rest.replace(words, ''), row[cell])
   return left.replaceAll(/[\s,;:.()–]|\band\b/g, '') === '' ? '' : left.trim()
 }
+
+/** Each test that asks for the row: its title with those around it, and its text from there to the next row. */
+function ofRow(row: TableRow, source: string): { title: string; text: string }[] {
+  const parts = source.split(/failureRow\(\s*/)
+  return parts.flatMap((text, index) => {
+    if (index === 0 || !row.what.startsWith(literalAt(text))) return []
+    const before = [...parts.slice(0, index).join(' ').matchAll(titles)]
+    const around = before.filter(([, kind]) => kind === 'describe')
+    const own = before.filter(([, kind]) => kind !== 'describe').slice(-1)
+    return [{ title: [...around, ...own].map(([, , , title]) => title).join(' > '), text }]
+  })
+}
+
+/** Also of what `it.each(...)` returns. */
+const titles = /(?:\b(describe|it|test)(?:\.\w+)*|\))\(\s*(['"`])(.*?)\2,/g
 
 function literalAt(part: string): string {
   return /^(['"`])(.*?)\1/.exec(part)?.[2] ?? '\0'
