@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startBare, writeSenderConfig } from './sends/arms.ts'
+import { startBare, writeConfig } from './sends/arms.ts'
 import { cpuOf, startBridge } from './sends/process.ts'
 import { kill, message, startRig } from './sends/rig.ts'
 import { median, spread } from './sends/statistics.ts'
@@ -40,7 +40,7 @@ const bare: Side = {
   store: (ids) => storeBare(redis, 'bare', ids),
 }
 const bridge: Side = {
-  worker: startBridge(['--role', 'sender', '--config', writeSenderConfig(rig, 'bridge')]),
+  worker: startBridge(['--role', 'sender', '--config', writeConfig(rig, 'bridge')]),
   store: (ids) => storeOurs(redis, 'bridge', ids),
 }
 const sides = [bare, bridge]

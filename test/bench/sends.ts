@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Arm, allArms, type Started } from './sends/arms.ts'
 import { type KilledArm, killed, moments, printKilled } from './sends/kill.ts'
+import { type Latencies, latenciesOf, liveArms, printLatencies, summarize } from './sends/latency.ts'
 import { cpuOf, residentMb } from './sends/process.ts'
 import { kill, message, type Rig, startRig } from './sends/rig.ts'
 import { median, spread } from './sends/statistics.ts'
@@ -26,6 +27,8 @@ const { values: given } = parseArgs({
     profile: { type: 'string' },
     /** What a kill in the middle loses, in the place of how fast it is. */
     kill: { type: 'boolean', default: false },
+    /** From the page's answer to the request at the sink, in the place of how fast it is. */
+    latency: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
 })
@@ -46,12 +49,17 @@ interface Measured {
 const flags = given.profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', given.profile]
 const arms = allArms({ beside: given.beside, flags })
 // BullMQ alone sends nothing that could be lost, and undici alone keeps nothing that could be sent.
-const names = given.kill ? arms.names.filter((name) => !['bullmq', 'undici'].includes(name)) : arms.names
+const live = liveArms({ flags })
+const names = arms.names.filter((name) => {
+  if (given.latency) return name in live
+  return !given.kill || !['bullmq', 'undici'].includes(name)
+})
 const { chosen, missing } = arms.choose(given.arms?.split(',') ?? names)
 for (const sentence of missing) note(sentence)
 const rig = await startRig()
 try {
   if (given.kill) await measureKills()
+  else if (given.latency) await measureLatencies()
   else await measureRates()
 } finally {
   await rig.dispose()
@@ -84,6 +92,20 @@ async function measureKills(): Promise<void> {
       }
   if (given.json) print(JSON.stringify({ ...about(), kills: results }, null, 2))
   else printKilled(results, `${title()}, killed and started again`, print)
+}
+
+async function measureLatencies(): Promise<void> {
+  const results: Latencies[] = []
+  for (let round = 0; round < Number(given.rounds); round++)
+    for (const [name] of chosen) {
+      const start = live[name]
+      if (start === undefined) continue
+      await empty(rig)
+      results.push({ name, of: await latenciesOf(start, rig) })
+      note(`${name}: measured`)
+    }
+  if (given.json) print(JSON.stringify({ ...about(), latencies: summarize(results) }, null, 2))
+  else printLatencies(results, `${machine()}, from the page's answer to the request at a sink`, print)
 }
 
 async function drain(arm: Arm): Promise<Measured> {
@@ -151,8 +173,12 @@ function about() {
 }
 
 function title(): string {
+  return `${alerts} alerts to ${sinks.length} webhooks, ${width} sends of each at a time; ${machine()}`
+}
+
+function machine(): string {
   const { cores, processor, versions: all } = about()
-  return `${alerts} alerts to ${sinks.length} webhooks, ${width} sends of each at a time; ${cores} cores of ${processor}, ${all.join(', ')}`
+  return `${cores} cores of ${processor}, ${all.join(', ')}`
 }
 
 function range([least, most]: readonly [number, number], digits: number): string {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '../../support/until.ts'
 import { endsWithUs } from './process.ts'
-import { rowOf } from './stored.ts'
+import { type Ids, rowOf } from './stored.ts'
 import { sinks } from './work.ts'
 
 /**
@@ -62,9 +62,9 @@ export async function startAlertmanager(folder: string, url: string, receiver: s
 }
 
 /** Each portion until it is taken, so that only what Alertmanager has said to have can be lost. */
-export async function postAlerts(url: string, count: number): Promise<void> {
-  for (let first = 1; first <= count; first += portion) {
-    const alerts = Array.from({ length: Math.min(portion, count + 1 - first) }, (_, index) => {
+export async function postAlerts(url: string, [from, through]: Ids): Promise<void> {
+  for (let first = from; first <= through; first += portion) {
+    const alerts = Array.from({ length: Math.min(portion, through + 1 - first) }, (_, index) => {
       const { id, kind, symbol, url: generatorURL, firedAt, headline, why, payload } = rowOf(first + index)
       return {
         labels: { alertname: kind, id: String(id), symbol },

@@ -4,6 +4,7 @@ import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../../support/ports.ts'
 import { findAlertmanager, postAlerts, startAlertmanager } from './alertmanager.ts'
+import { type PagedFeed, startPagedFeed } from './feed.ts'
 import { fetchNodeRed, startFeed, startNodeRed } from './node-red.ts'
 import { endsWithUs, main, startBridge } from './process.ts'
 import type { Rig } from './rig.ts'
@@ -64,15 +65,18 @@ export function bridge({ count = 1, ...options }: BridgeOptions = {}): Arm {
   return {
     store: ({ redis }, alerts) => storeOurs(redis, prefix, [1, alerts]),
     async start(rig) {
-      const config = writeSenderConfig(rig, prefix)
+      const config = writeConfig(rig, prefix)
       const args = ['--role', 'sender', '--config', config]
       return { processes: Array.from({ length: count }, () => startBridge(args, options)) }
     },
   }
 }
 
-/** A bridge that only sends: its source is never asked. */
-export function writeSenderConfig({ redis, receiver, folder }: Rig, name: string): string {
+/** A source that is never asked. */
+const noSource = '{ baseUrl: "http://127.0.0.1:9", token: none-is-needed }'
+
+/** Of a bridge that only sends, or polls this source too. */
+export function writeConfig({ redis, receiver, folder }: Rig, name: string, source = noSource): string {
   const own = mkdtempSync(join(folder, 'bridge-'))
   const config = join(own, 'config.yaml')
   const one = (sink: string) =>
@@ -82,7 +86,7 @@ export function writeSenderConfig({ redis, receiver, folder }: Rig, name: string
     `redis: { url: "${redis.url}", prefix: ${name} }
 dataDir: ${own}
 http: { listen: "127.0.0.1:0" }
-sources: { main: { baseUrl: "http://127.0.0.1:9", token: none-is-needed } }
+sources: { main: ${source} }
 sinks: { ${sinks.map(one).join(', ')} }
 routes: [{ sinks: [${sinks.join(', ')}] }]
 `,
@@ -102,9 +106,31 @@ function viaAlertmanager(): Arm {
     },
     async start({ folder, receiver }, alerts) {
       const child = await startAlertmanager(join(folder, folders.alertmanager), url, receiver.url)
-      return { processes: [child], feed: () => postAlerts(url, alerts) }
+      return { processes: [child], feed: () => postAlerts(url, [1, alerts]) }
     },
   }
+}
+
+/** What the script finds is shown once it has asked for the first time; after a kill, it is there before. */
+function viaScript(): Arm {
+  let feed: PagedFeed | undefined
+  return {
+    async store(_rig, alerts) {
+      feed?.stop()
+      const shown = await startPagedFeed()
+      let heads = 0
+      shown.onHead = () => {
+        heads += 1
+        if (heads === 2) shown.add(alerts)
+      }
+      feed = shown
+    },
+    start: async ({ receiver }) => ({ processes: [startScript(feed?.url ?? '', receiver.url)] }),
+  }
+}
+
+export function startScript(feed: string, receiver: string, everyMs = 1_000): ChildProcess {
+  return endsWithUs(fork(join(import.meta.dirname, 'script.ts'), [feed, receiver, String(everyMs)]))
 }
 
 const viaNodeRed: Arm = {
@@ -131,6 +157,7 @@ export function allArms(options: BridgeOptions & { readonly beside?: string | un
     bare: bare('both'),
     alertmanager: viaAlertmanager(),
     'node-red': viaNodeRed,
+    script: viaScript(),
     ...(beside === undefined ? {} : { beside: bridge({ ...own, program: beside }) }),
     bridge: bridge({ ...own, program: main }),
     'bridge, a process a core': bridge({ ...own, program: main, count: cpus().length }),

@@ -65,7 +65,7 @@ export async function killed(arm: Arm, rig: Rig, alerts: number, moment: Moment)
   }
 }
 
-async function arrivedAt({ receiver }: Rig): Promise<Arrived> {
+export async function arrivedAt({ receiver }: Rig): Promise<Arrived> {
   const told = message<{ arrived: Arrived }>(receiver.process, 'arrived')
   receiver.process.send({ tell: 'arrived' })
   return (await told).arrived

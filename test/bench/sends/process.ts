@@ -37,6 +37,11 @@ export function cpuOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * tickMs
 }
 
+/** By a clock that all processes of the machine share, in milliseconds. */
+export function sharedNowMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6
+}
+
 /** Zero for one that has ended. */
 export function residentMb(pid: number): number {
   try {

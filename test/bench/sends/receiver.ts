@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage } from 'node:http'
+import { sharedNowMs } from './process.ts'
 
 /**
  * Answers every POST with 204, and on request says when the n-th of them was answered. Started as a process of its own by those
@@ -11,7 +12,12 @@ export interface Order {
   readonly isKill?: boolean
   /** Answers 503 until it is told to take. */
   readonly refuses?: boolean
+  /** Keeps when each request came. */
+  readonly isTimed?: boolean
 }
+
+/** A request: for which sink, of which alert, and when its headers had come, by `sharedNowMs`. */
+export type Timed = readonly [path: string, id: string, atMs: number]
 
 /** What arrived since the order. */
 export interface Arrived {
@@ -22,25 +28,30 @@ export interface Arrived {
 let times: number[] = []
 let wanted = 0
 let arrived: Set<string> | undefined
+let timed: Timed[] | undefined
 let refuses = false
 const server = createServer({ keepAlive: true, keepAliveTimeout: 30_000 }, (request, response) => {
   const chunks: Buffer[] = []
-  if (arrived === undefined) request.resume()
+  const atMs = timed === undefined ? 0 : sharedNowMs()
+  if (arrived === undefined && timed === undefined) request.resume()
   else request.on('data', (chunk: Buffer) => chunks.push(chunk))
   request.on('end', () => {
     if (refuses) return void response.writeHead(503).end()
     response.writeHead(204).end()
     times.push(performance.now())
     arrived?.add(`${request.url} ${idOf(request, chunks)}`)
+    timed?.push([request.url ?? '', idOf(request, chunks), atMs])
     if (times.length === Math.floor(wanted / 10)) process.send?.({ warm: true })
     if (arrived !== undefined && times.length === Math.floor(wanted / 2)) process.send?.({ half: true })
     if (times.length === wanted) tell()
   })
 })
 
-process.on('message', (message: Order | { tell: 'arrived' } | { take: true }) => {
+process.on('message', (message: Order | { tell: 'arrived' | 'timed' } | { take: true }) => {
   if ('tell' in message) {
-    process.send?.({ arrived: { different: arrived?.size ?? 0, requests: times.length } satisfies Arrived })
+    if (message.tell === 'timed') process.send?.({ timed })
+    else
+      process.send?.({ arrived: { different: arrived?.size ?? 0, requests: times.length } satisfies Arrived })
     return
   }
   if ('take' in message) {
@@ -51,6 +62,7 @@ process.on('message', (message: Order | { tell: 'arrived' } | { take: true }) =>
   wanted = message.count
   refuses = message.refuses === true
   arrived = message.isKill === true ? new Set() : undefined
+  timed = message.isTimed === true ? [] : undefined
   process.send?.({ ready: true })
 })
 
@@ -61,7 +73,7 @@ function tell(): void {
   process.send?.({ perSecond: (wanted - first - 1) / seconds, sends: wanted - first })
 }
 
-/** Alertmanager has its alert in the body. */
+/** Alertmanager has its alert in the body; the others' are `SOURCE.ID`. */
 function idOf(request: IncomingMessage, chunks: readonly Buffer[]): string {
   const id = request.headers['webhook-id']
   if (id !== undefined) return String(id)

@@ -13,18 +13,30 @@ export type Ids = readonly [first: number, last: number]
 
 /** One queue a sink, as BullMQ alone would have it. */
 export async function storeBare(redis: RedisServer, prefix: string, ids: Ids): Promise<void> {
+  const queues = openBare(redis, prefix)
+  await queues.add(ids)
+  await queues.close()
+}
+
+export function openBare(redis: RedisServer, prefix: string) {
   const connection = redis.client()
-  for (const sink of sinks) {
-    const queue = new Queue(sink, { connection, prefix: queuePrefix(prefix) })
-    const jobs = jobsOf(sink, ids).map((job) => ({
-      name: 'alert',
-      data: toJobData(job),
-      opts: { jobId: `main.${job.alert.id}` },
-    }))
-    for (let from = 0; from < jobs.length; from += 1_000) await queue.addBulk(jobs.slice(from, from + 1_000))
-    await queue.close()
+  const queues = sinks.map((sink) => new Queue(sink, { connection, prefix: queuePrefix(prefix) }))
+  return {
+    add: (ids: Ids) => Promise.all(queues.map((queue) => addAll(queue, ids))),
+    async close() {
+      await Promise.all(queues.map((queue) => queue.close()))
+      connection.disconnect()
+    },
   }
-  connection.disconnect()
+}
+
+async function addAll(queue: Queue, ids: Ids): Promise<void> {
+  const jobs = jobsOf(queue.name, ids).map((job) => ({
+    name: 'alert',
+    data: toJobData(job),
+    opts: { jobId: `main.${job.alert.id}` },
+  }))
+  for (let from = 0; from < jobs.length; from += 1_000) await queue.addBulk(jobs.slice(from, from + 1_000))
 }
 
 /** As the bridge's own intake stores them. */
