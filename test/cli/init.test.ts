@@ -193,6 +193,7 @@ describe('init on a terminal', () => {
     const [input, output] = [new PassThrough(), new PassThrough()]
     const answers = [
       ...[sandbox.url, 'mistyped', '500', 'y'],
+      ...[sandbox.url, sandboxToken, '۲۰۰۰', 'y'],
       ...[sandbox.url, sandboxToken, ''],
       ...['pigeon', 'slack teams'],
       ...['not an address', 'yes', 'http://127.0.0.1:1/services/T0/B0/canarySlack', 'n'],
@@ -206,6 +207,7 @@ describe('init on a terminal', () => {
     const asked = String(output.read())
     expect(printed.thrown).toBeUndefined()
     expect(asked).toMatch(/token/)
+    expect(asked).toContain('found "۲۰۰۰": expected a number')
     expect(asked).not.toMatch(/canary/)
     expect(JSON.parse(printed.out)).toMatchObject({
       token: { ok: true, alerts: 3 },
@@ -215,6 +217,23 @@ describe('init on a terminal', () => {
     expect(environment).toContain(`MARKET_DATA_TOKEN='${sandboxToken}'\n`)
     expect(environment).toContain("TEAMS_WEBHOOK_URL='http://127.0.0.1:1/canaryTeams'\n")
     expect(check('bridge.yaml', environment)).toMatchObject({ ok: true })
+  })
+
+  it('ends at once where a person interrupts a check', async () => {
+    vi.stubEnv('MARKET_DATA_TOKEN', '')
+    const receiver = await startWebhookReceiver({ answer: { kind: 'hang' } })
+    const input = new PassThrough()
+    const ended = run(
+      initCommand(() => createTerminal(input, new PassThrough(), true)),
+      ...[at('bridge.yaml'), '--base-url', receiver.url],
+    )
+    input.write('token\n\n')
+    await receiver.received(1)
+    const startMs = performance.now()
+    input.write('\u0003')
+    expect(String((await ended).thrown)).toMatch(/Stopped. Nothing was written/)
+    expect(performance.now() - startMs).toBeLessThan(2_000)
+    await receiver.stop()
   })
 
   it('ends where the terminal ends, and writes nothing', async () => {

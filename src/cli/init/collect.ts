@@ -83,7 +83,8 @@ async function settle(collect: Collect, terminal: Terminal | undefined, check: C
     if ('missing' in answers)
       throw new UserError(`Without ${answers.missing.join(', ')} there is no config. Nothing was written.`)
     try {
-      await check(answers.part)
+      const checked = check(answers.part)
+      await (terminal === undefined ? checked : Promise.race([checked, terminal.interrupted]))
       return answers.part
     } catch (thrown) {
       if (!(thrown instanceof UserError)) throw thrown
@@ -149,9 +150,11 @@ async function sourceOf(
 
 const unitsPerDayUsual = 2_000
 
-async function askUnits(terminal: Terminal | undefined): Promise<number> {
+/** What is no number is given to the check of the config as it was typed. */
+async function askUnits(terminal: Terminal | undefined): Promise<number | string> {
   const answer = await terminal?.ask(`Units that the bridge may spend a day [${unitsPerDayUsual}]`)
-  return answer ? Number(answer) : unitsPerDayUsual
+  if (!answer) return unitsPerDayUsual
+  return Number.isNaN(Number(answer)) ? answer : Number(answer)
 }
 
 async function askSinks(terminal: Terminal): Promise<SinkOption[]> {

@@ -5,6 +5,8 @@ import { UserError } from '../../lib/errors.ts'
 /** Asks a person, a line an answer. What is typed to a hidden question is not shown. */
 export interface Terminal {
   ask(question: string, options?: { readonly hidden?: boolean }): Promise<string>
+  /** Rejects at Ctrl-C, also where nothing is being asked. */
+  readonly interrupted: Promise<never>
   close(): void
 }
 
@@ -27,6 +29,12 @@ export function createTerminal(input: Readable, output: Writable, isTerminal: bo
   const typed: string[] = []
   let waiting: { take(line: string): void; stop(): void } | undefined
   let closed = false
+  const interruption = Promise.withResolvers<never>()
+  interruption.promise.catch(() => {})
+  lines.on('SIGINT', () => {
+    interruption.reject(stopped())
+    lines.close()
+  })
   lines.on('line', (line) => {
     const asked = waiting
     // At once: the next line may come before the question has its answer.
@@ -41,12 +49,13 @@ export function createTerminal(input: Readable, output: Writable, isTerminal: bo
   const nextLine = () =>
     new Promise<string>((resolve, reject) => {
       const line = typed.shift()
-      const stop = () => reject(new UserError('Stopped. Nothing was written.'))
+      const stop = () => reject(stopped())
       if (line !== undefined) resolve(line)
       else if (closed) stop()
       else waiting = { take: resolve, stop }
     })
   return {
+    interrupted: interruption.promise,
     async ask(question, options = {}) {
       lines.setPrompt(`${question}: `)
       if (!closed) lines.prompt()
@@ -61,3 +70,5 @@ export function createTerminal(input: Readable, output: Writable, isTerminal: bo
     close: () => lines.close(),
   }
 }
+
+const stopped = () => new UserError('Stopped. Nothing was written.')
