@@ -7,7 +7,7 @@ import { type Secret, tokenProblem } from '../lib/secret.ts'
 import { scrub } from '../telemetry/scrub.ts'
 import { version } from '../telemetry/version.ts'
 import type { ApiRequest } from './api/request.ts'
-import type { EndpointName } from './endpoints.ts'
+import type { Endpoint, EndpointName } from './endpoints.ts'
 import { FeedError, refusalOf, shortLine } from './errors.ts'
 import { type Parsed, readJsonBody, rowValuesMax } from './wire.ts'
 
@@ -45,8 +45,11 @@ export interface FeedClientOptions {
   readonly connections?: number
   /** Decoded bytes of one answer. */
   readonly bodyBytesMax?: number
-  /** Numbers of one answer that are kept as they came, where they are asked for so: an answer with more is too large. */
-  readonly exactNumbersMax?: number
+  /**
+   * Numbers of one answer that are kept as they came, where they are asked for so: a page, or a record, with more is too
+   * large.
+   */
+  readonly exactNumbersMax?: Readonly<Record<Endpoint['answer']['envelope'], number>>
   readonly clock?: Clock
   readonly onExchange?: (exchange: Exchange) => void
 }
@@ -68,7 +71,6 @@ export const pageBytesMax = 5 * 1_024 * 1_024
 
 export function createCaller(options: FeedClientOptions): Caller {
   const { token, timeoutMs = 15_000, bodyBytesMax = pageBytesMax, clock = systemClock } = options
-  const parsers = parsersOf(options.exactNumbersMax)
   const { origin, prefix } = splitBaseUrl(options.baseUrl)
   const pool = createPool(origin, options)
 
@@ -101,7 +103,8 @@ export function createCaller(options: FeedClientOptions): Caller {
         signal: deadline.signal,
       })
       status = answer.statusCode
-      const read = { bytesMax: bodyBytesMax, clock, secret, endpoint, parse: parsers[numbers] }
+      const exactMax = options.exactNumbersMax?.[endpoint.answer.envelope]
+      const read = { bytesMax: bodyBytesMax, clock, secret, endpoint, parse: parserOf(numbers, exactMax) }
       const body = await readAnswer(answer, read)
       const parsed = parse(body)
       if (parsed.ok) return parsed.page
@@ -158,19 +161,17 @@ function createPool(
   })
 }
 
-function parsersOf(max: number | undefined): Readonly<Record<Numbers, (text: string) => unknown>> {
-  return {
-    plain: JSON.parse,
-    exact(text) {
-      try {
-        return parseJson(text, { max })
-      } catch (thrown) {
-        throw thrown instanceof TooManyNumbersError
-          ? new FeedError('too_large', `the API's answer has ${thrown.message}`)
-          : thrown
-      }
-    },
-    'exact in rows': (text) => parseJson(text, { rowMax: rowValuesMax }),
+function parserOf(numbers: Numbers, max: number | undefined): (text: string) => unknown {
+  if (numbers === 'plain') return JSON.parse
+  if (numbers === 'exact in rows') return (text) => parseJson(text, { rowMax: rowValuesMax })
+  return (text) => {
+    try {
+      return parseJson(text, { max })
+    } catch (thrown) {
+      throw thrown instanceof TooManyNumbersError
+        ? new FeedError('too_large', `the API's answer has ${thrown.message}`)
+        : thrown
+    }
   }
 }
 
