@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { settlesWithin } from '../../src/lib/time-limit.ts'
 import { classifyFault } from '../../src/sinks/transport/fault.ts'
 import { createGuard } from '../../src/sinks/transport/guard.ts'
 import {
@@ -10,6 +11,7 @@ import {
 import { testAuthority, testServer } from '../support/certificates.ts'
 import { withFiles } from '../support/files.ts'
 import { type ForwardProxy, startProxy } from '../support/proxy.ts'
+import { startRawServer } from '../support/raw-server.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
 let receiver: WebhookReceiver
@@ -130,6 +132,21 @@ describe('through a proxy', () => {
     expect([(await first).status, (await second).status]).toEqual([204, 204])
     const logins = proxy.seen.map((each) => Buffer.from(each.split(' ').at(-1) ?? '', 'base64').toString())
     expect(logins).toEqual(['one:pass', 'two:pass'])
+  })
+
+  test('one that never answers the call for a tunnel keeps neither a connection nor the end of the sink', async () => {
+    const silent = await startRawServer({ kind: 'hang' })
+    try {
+      const transport = transportOf({ connections: 1, timeoutMs: 1_000 })
+      const address = 'https://receiver.test/hook'
+      const ask = () => transport.post(postTo(address, `http://127.0.0.1:${silent.port}`))
+      await expect(ask()).rejects.toMatchObject({ code: 'UND_ERR_HEADERS_TIMEOUT' })
+      const second = ask()
+      expect(await settlesWithin(4_000, transport.close())).toBe(true)
+      await expect(second).rejects.toThrow()
+    } finally {
+      await silent.stop()
+    }
   })
 
   test('a private literal is refused before the proxy hears of it', async () => {

@@ -1,6 +1,6 @@
 import type { buildConnector as Connector, Dispatcher } from 'undici'
 import { errorCode, toError, UserError } from '../../lib/errors.ts'
-import { Agent, buildConnector, proxyAgent } from '../../lib/packages.ts'
+import { Agent, buildConnector, Pool, proxyAgent } from '../../lib/packages.ts'
 import { parseRetryAfter } from '../../lib/retry-after.ts'
 import { readSmallFile } from '../../lib/small-file.ts'
 import { SinkError } from './fault.ts'
@@ -147,6 +147,9 @@ function agentThrough(proxy: string, options: HttpOptions, tls: TlsSettings): Di
     proxyTls,
     requestTls: tls,
     connectTimeout: connectTimeoutMs(options),
+    // Without it a proxy that accepts and never answers keeps a connection of the sink, and the sink's end, for five minutes.
+    clientFactory: (proxyOrigin, settings) =>
+      new Pool(proxyOrigin, { ...settings, headersTimeout: options.timeoutMs }),
   })
 }
 
