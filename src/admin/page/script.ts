@@ -118,10 +118,15 @@ export const script = `(() => {
       events = new EventSource('/api/v1/events')
       for (const name of ['open', 'beat', 'change']) events.addEventListener(name, hear)
       events.addEventListener('change', refresh)
-      events.addEventListener('error', refresh)
+      // Not at once: this also happens to a page that is being left, and the next one waits until it has ended.
+      events.addEventListener('error', () => setTimeout(refresh))
     }
   }
-  listen()
+  // After the first paint: what this asks for would take the processor from it.
+  requestAnimationFrame(() => setTimeout(() => {
+    document.documentElement.setAttribute('data-painted', '')
+    listen()
+  }))
   setInterval(() => {
     const isOpen = events?.readyState === EventSource.OPEN
     if (isOpen && performance.now() - heardMs < silentMs) return

@@ -63,6 +63,11 @@ small { display: block; font-size: 12.5px; line-height: 1.4; color: var(--soft);
 .numbers small { letter-spacing: 0; }
 
 section { margin-top: 32px; }
+/* The verdict is painted alone, the lists in the frame after it: they take longer than all before them. That frame is tall, so that a reload finds its place in them. */
+:root:not([data-painted], :has(:target)) section { animation: next-frame 1ms; }
+:root:not([data-painted], :has(:target)) section:first-of-type { animation: next-frame 1ms, tall 1ms; }
+@keyframes next-frame { from, to { content-visibility: hidden; } }
+@keyframes tall { from, to { min-block-size: 20000px; } }
 .aside { color: var(--soft); font-size: 13px; }
 section > header { margin-bottom: 10px; min-height: 28px; }
 h2 { font-size: 16px; letter-spacing: -0.005em; }
