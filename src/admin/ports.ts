@@ -181,6 +181,8 @@ export interface SeenView {
   /** Whether `startFrom` leaves out what fired before it, and how many such rows were seen. */
   readonly leavesOut: boolean
   readonly leftOut: number
+  /** Whether an operator dropped it, as far as is remembered. */
+  readonly dropped: boolean
 }
 
 /** From this the command `plan` draws the coming hours, as the bridge itself plans them. */

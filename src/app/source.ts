@@ -51,7 +51,7 @@ export interface Source {
   hot(untilMs: number): Promise<void>
   /** The budget day that runs, hour by hour. */
   day(): Promise<SourceDayView>
-  seen(id: number): Promise<Omit<SeenView, 'source' | 'id'>>
+  seen(id: number): Promise<Omit<SeenView, 'source' | 'id' | 'dropped'>>
   /** What its plan has learned, as it is stored. */
   learned(): Promise<unknown>
   /** Resolves when the poll that runs now is over; at once when none does. */

@@ -152,6 +152,7 @@ function reasonsOf(
   seen: SeenView | undefined,
   after: DeliveryRow | undefined,
 ): string[] {
+  if (seen?.dropped) return ['an operator dropped it']
   const { leavesOut = true, leftOut = 0 } = seen ?? {}
   const count = leftOut > 0 ? `, as ${formatCount(leftOut)} were` : ''
   const passedOver = leavesOut ? [`it fired before startFrom and was passed over${count}`] : []

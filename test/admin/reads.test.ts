@@ -150,9 +150,10 @@ test('what is left of names that left the config is listed, and the alerts of on
 
 test('whether the feed had an alert, and where it would go, are asked by its id', async () => {
   const { app } = rig()
+  const facts = { forgets: false, leavesOut: true, leftOut: 1_234, dropped: false }
   const seen = (await app.inject('/api/v1/sources/main/seen/47000')).json()
   expect(seen).toEqual({
-    data: { source: 'main', id: 47_000, seen: true, forgets: false, leavesOut: true, leftOut: 1_234 },
+    data: { source: 'main', id: 47_000, seen: true, ...facts },
   })
   const routes = (await app.inject(`/api/v1/alerts/main/48213/routes?at=2026-11-21T09:00:00Z`)).json()
   expect(routes).toMatchObject({ data: { at: '2026-11-21T09:00:00.000Z', sinks: ['trading-system'] } })

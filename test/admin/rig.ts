@@ -110,7 +110,15 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
       day: note('day', (name: string) => (name === 'main' ? sourceDay : undefined)),
       seen: note('seen', (source: string, id: number) =>
         source === 'main'
-          ? { source, id, seen: id === 47_000, forgets: false, leavesOut: true, leftOut: 1_234 }
+          ? {
+              source,
+              id,
+              seen: id === 47_000,
+              forgets: false,
+              leavesOut: true,
+              leftOut: 1_234,
+              dropped: false,
+            }
           : undefined,
       ),
       plan: note('plan', (name: string) => ({ source: name, budget: {}, poll: {}, learned: null })),

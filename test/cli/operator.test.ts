@@ -7,6 +7,7 @@ import { quarantineCommand } from '../../src/cli/quarantine.ts'
 import { replayCommand } from '../../src/cli/replay.ts'
 import { sendTestCommand } from '../../src/cli/send-test.ts'
 import { statusCommand } from '../../src/cli/status.ts'
+import { whyCommand } from '../../src/cli/why.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { startApp } from '../support/app.ts'
 import { run } from '../support/cli.ts'
@@ -93,6 +94,9 @@ it('dead letters are listed with the reason, sent again, and dropped', async () 
   await hook.received(3)
   expect((await run(deadLettersCommand(), 'drop', '--all', ...at)).out).toContain('1 dropped')
   expect((await run(deadLettersCommand(), 'list', ...at)).out).toContain('none')
+  const why = (await run(whyCommand(), `main.${rows[1]?.id}`, ...at)).out
+  expect(why).toMatch(/^the feed has shown it$/m)
+  expect(why).toMatch(/^so an operator dropped it$/m)
 }, 30_000)
 
 it('nothing that upstream or a receiver wrote reaches the terminal as it came', async () => {

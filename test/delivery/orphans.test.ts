@@ -3,11 +3,11 @@ import { createJobFields } from '../../src/delivery/job-fields.ts'
 import { createOrphans } from '../../src/delivery/orphans/orphans.ts'
 import { createDeadLetters } from '../../src/delivery/records/dead-letters.ts'
 import { createDeliveryLog } from '../../src/delivery/records/delivery-log.ts'
-import { forgetGone } from '../../src/delivery/records/search.ts'
+import { forgetGone, openReader } from '../../src/delivery/records/search.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { NotFoundError } from '../../src/lib/errors.ts'
 import { createFiredAlerts } from '../../src/store/fired-alerts.ts'
-import { targetTagsName } from '../../src/store/keys.ts'
+import { droppedName, targetTagsName } from '../../src/store/keys.ts'
 import { createNameStore } from '../../src/store/names.ts'
 import { useRedis } from '../support/redis.ts'
 import { deliveryJob, endWaiting, jobs, type Rig, rig, testSink, unavailable, until } from './rig.ts'
@@ -119,6 +119,25 @@ describe('a sink that left the config with alerts', () => {
     await own.orphans.tidy()
     expect(await own.names.sinks()).toEqual([])
     expect(await own.redis.keys(`${own.gone.toKey('')}*`)).toEqual([])
+  })
+})
+
+describe('what is dropped', () => {
+  it('is remembered as dropped, also once nothing else is left of the sink', async () => {
+    const own = orphanRig()
+    await own.queues.enqueue(jobs('gone', 1, 2))
+    expect(await own.orphans.drop('gone', {})).toMatchObject({ handled: 2 })
+    await own.orphans.tidy()
+    expect(await own.orphans.list()).toEqual([])
+    const readers = { withheldOf: async () => [], alertOf: () => undefined, orphans: own.orphans.names }
+    const queues = own.queues.reconfigured({ sinks: ['next'], retention: { ageMs: 7 * day, count: 10 } })
+    const reader = await openReader({ queues, targets: new Map(), ...readers })
+    expect(await reader.dropped(['main.1', 'main.2', 'main.3'])).toEqual(['main.1', 'main.2'])
+    // It expires by itself; then the name is forgotten, too.
+    expect(await own.redis.pttl(own.gone.toKey(droppedName))).toBeGreaterThan(80 * day)
+    await own.redis.del(own.gone.toKey(droppedName))
+    await own.orphans.tidy()
+    expect(await own.names.sinks()).toEqual([])
   })
 })
 

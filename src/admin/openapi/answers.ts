@@ -223,7 +223,7 @@ export const sourcePlan = takes<SourcePlanView>()(
 export const seenRow = takes<SeenView>()(
   z.object({
     ...{ source: text, id: count, seen: z.boolean(), forgets: z.boolean() },
-    ...{ leavesOut: z.boolean(), leftOut: count },
+    ...{ leavesOut: z.boolean(), leftOut: count, dropped: z.boolean() },
   }),
 )
 

@@ -4,6 +4,7 @@ import type { StatusFacts, StatusView } from '../../admin/status-view.ts'
 import { findingsText, verdictOf } from '../../admin/verdict.ts'
 import { alertOfKey } from '../../alert/alert.ts'
 import { sinkActivity } from '../../delivery/records/activity.ts'
+import { openReader } from '../../delivery/records/search.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { given } from '../../lib/given.ts'
 import { silenceProblem } from '../../routing/silences.ts'
@@ -16,7 +17,7 @@ import type { Role } from '../roles.ts'
 import type { Runtime } from '../runtime.ts'
 import type { RuntimeStatus } from '../status.ts'
 import { alertStoryOf } from './alert-story.ts'
-import { searchDeliveries } from './delivery-search.ts'
+import { readerOptions, searchDeliveries } from './delivery-search.ts'
 import { explainAlert } from './explain-alert.ts'
 import { previewSilence } from './silence-preview.ts'
 import { storedAlerts } from './stored-alerts.ts'
@@ -125,8 +126,12 @@ export function adminPorts(options: PortsOptions): AdminPorts {
       hot: (name, untilMs) => running().hot(name, untilMs),
       day: async (name) => valuesOf(active().sources).get(name)?.day(),
       async seen(name, id) {
-        const row = await valuesOf(active().sources).get(name)?.seen(id)
-        return row && { source: name, id, ...row }
+        const config = active()
+        const row = await valuesOf(config.sources).get(name)?.seen(id)
+        if (row === undefined) return undefined
+        const reader = await openReader(readerOptions(config))
+        const [dropped] = await reader.dropped([`${name}.${id}`])
+        return { source: name, id, ...row, dropped: dropped !== undefined }
       },
       async plan(name) {
         const { config, sources } = active()

@@ -1,3 +1,5 @@
+import { rememberDropped } from '../dropped.ts'
+
 /** The scripts of `orphans.ts`. Queues of one prefix share a hash tag, so that one script may touch two of them. */
 
 /** `removed`: how many of the set or list KEYS[1] were ARGV[1], which is taken out of it. */
@@ -10,13 +12,15 @@ else
 end`
 
 /**
- * KEYS the set or list of the state, the job, its logs, its lock · ARGV id
+ * KEYS the set or list of the state, the job, its logs, its lock, where it is dropped the names of dropped ones · ARGV id, and those of
+ * `rememberDropped`
  * Returns 1 when the job was removed; 0 when a process has it, or it is in another state by now; -1 when it is gone.
  */
 export const removeScript = `
 if redis.call('EXISTS', KEYS[4]) == 1 then return 0 end${takeOut}
 if removed == 0 then return redis.call('EXISTS', KEYS[2]) - 1 end
 redis.call('DEL', KEYS[2], KEYS[3])
+if KEYS[5] then${rememberDropped('KEYS[5]')} end
 return 1
 `
 
@@ -93,7 +97,7 @@ for index, set in ipairs({KEYS[8], KEYS[7]}) do
     redis.call('DEL', ARGV[2] .. id, ARGV[2] .. id .. ':logs')
   end
 end
-for index = 4, 8 do
+for index = 4, 9 do
   if redis.call('EXISTS', KEYS[index]) == 1 then return 0 end
 end
 -- A sink that an operator paused is paused when its name comes back.

@@ -14,9 +14,8 @@ interface TidyOptions {
 
 const forgetMax = 200
 const tidyTimeoutMs = 5_000
-/** What is kept of a queue beside its jobs. */
+/** What is kept of a queue beside its jobs, and is removed with its name. */
 const rest = [
-  droppedName,
   'id',
   'events',
   'marker',
@@ -37,7 +36,7 @@ export async function tidyOrphan(
   { queues, prefix, retention, clock }: TidyOptions,
 ): Promise<void> {
   const nowMs = clock.now()
-  const states = ['meta', 'wait', 'active', 'delayed', 'failed', 'completed', ...rest]
+  const states = ['meta', 'wait', 'active', 'delayed', 'failed', 'completed', droppedName, ...rest]
   const keys = [sinkNamesKey(prefix), servedSinksKey(prefix), ...states.map((state) => queue.toKey(state))]
   const before = [nowMs - recordKeptMs(retention.ageMs), nowMs - deadLetterKeptMs]
   const tidying = queues.redis.eval(

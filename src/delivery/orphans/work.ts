@@ -1,4 +1,6 @@
 import { type DeliveryJob, fromJobData, storedJob } from '../../alert/job.ts'
+import { droppedName } from '../../store/keys.ts'
+import { droppedLimits } from '../dropped.ts'
 import { createJobFields } from '../job-fields.ts'
 import type { AlertJob } from '../processor.ts'
 import { type AlertQueue, noteTargets } from '../queues.ts'
@@ -32,7 +34,7 @@ export function moveStep(move: Move, options: PortionOptions): OrphanStep {
 
 export function dropStep(queue: AlertQueue, options: PortionOptions): OrphanStep {
   return async (ids, state, _atMs, tally) =>
-    count(await Promise.all(ids.map((id) => remove(queue, id, state, options))), tally)
+    count(await Promise.all(ids.map((id) => remove(queue, id, state, options, 'dropped'))), tally)
 }
 
 /** The result for one alert, as the tally counts it. */
@@ -132,9 +134,11 @@ async function remove(
   id: string,
   state: OrphanState,
   { queues }: PortionOptions,
+  why: 'dropped' | 'moved' = 'moved',
 ): Promise<MoveResult> {
-  const keys = [state, id, `${id}:logs`, `${id}:lock`].map((each) => queue.toKey(each))
-  const answer = await queues.redis.eval(removeScript, keys.length, ...keys, id)
+  const names = [state, id, `${id}:logs`, `${id}:lock`, ...(why === 'dropped' ? [droppedName] : [])]
+  const keys = names.map((each) => queue.toKey(each))
+  const answer = await queues.redis.eval(removeScript, keys.length, ...keys, id, ...droppedLimits)
   if (answer === 1) return 'handled'
   return answer === 0 ? 'busy' : 'gone'
 }

@@ -1,7 +1,8 @@
 import * as z from 'zod'
 import { within } from '../../lib/time-limit.ts'
 import { droppedName } from '../../store/keys.ts'
-import { deadLetterKeptMs, type SinkQueues } from '../queues.ts'
+import { droppedLimits, rememberDropped } from '../dropped.ts'
+import type { SinkQueues } from '../queues.ts'
 import { readCursor, writeCursor } from './cursor.ts'
 import { countEnded, type Ended, type EndedSet, endedBefore } from './ended.ts'
 import { type JobView, viewOfJob } from './job-view.ts'
@@ -82,25 +83,20 @@ function ofLetters(order: Order): Omit<Operation, 'name' | 'act'> {
 }
 
 /**
- * KEYS the failed jobs, the names of dropped ones, then what belongs to the job · ARGV id, how many names to keep, for how long (ms)
+ * KEYS the failed jobs, the names of dropped ones, then what belongs to the job · ARGV id, and those of `rememberDropped`
  * Returns 1, or 0 when it is no dead letter any more: then another request is sending it again.
  */
 const dropScript = `
-if redis.call('ZREM', KEYS[1], ARGV[1]) == 0 then return 0 end
-redis.call('ZADD', KEYS[2], redis.call('TIME')[1], ARGV[1])
-redis.call('ZREMRANGEBYRANK', KEYS[2], 0, -ARGV[2] - 1)
-redis.call('PEXPIRE', KEYS[2], ARGV[3])
+if redis.call('ZREM', KEYS[1], ARGV[1]) == 0 then return 0 end${rememberDropped('KEYS[2]')}
 for index = 3, #KEYS do redis.call('DEL', KEYS[index]) end
 return 1
 `
-/** Names of dropped letters of one sink that are kept. */
-const droppedMax = 100_000
 
 async function drop({ redis, queue }: SinkQueues, { sink, job }: Selected): Promise<boolean> {
   const id = job.id ?? ''
   const own = queue(sink)
   const keys = ['failed', droppedName, id, `${id}:logs`].map((each) => own.toKey(each))
-  return (await redis.eval(dropScript, keys.length, ...keys, id, droppedMax, deadLetterKeptMs)) === 1
+  return (await redis.eval(dropScript, keys.length, ...keys, id, ...droppedLimits)) === 1
 }
 
 function letterOf(view: JobView): DeadLetter {
