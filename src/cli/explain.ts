@@ -21,6 +21,7 @@ import { connectDaemon, type Daemon, type DaemonOptions } from './daemon.ts'
 import { readFileArgument } from './file-argument.ts'
 import { instantOption } from './instant.ts'
 import { listPages } from './list.ts'
+import { localSentences } from './local-times.ts'
 import { print } from './output.ts'
 import { alertOf as alertOfId, UsageError, urlOption } from './usage.ts'
 
@@ -54,7 +55,8 @@ export function explainCommand(): Command {
       'where a bridge runs, to be asked for its silences and for the rules it knows (with an ID: for all)',
       urlOption,
     )
-    .option('--json', 'print JSON')
+    .option('--json', 'print JSON, with times in UTC')
+    .option('--utc', 'times in UTC, and not in the zone of display.timeZone')
     .action(async (file: string, options: Options) => {
       if (/^[a-z0-9-]+\.\d{1,16}$/.test(file) && !existsSync(file)) return printExplained(file, options)
       if (options.config === undefined)
@@ -71,13 +73,13 @@ export function explainCommand(): Command {
       const text = options.json
         ? asJson(alert, routing, atMs)
         : explainText({ alert, routing, routes, sinks, atMs, asked })
-      print(text.trimEnd())
+      print((options.json || options.utc ? text : localSentences(text, config.display.timeZone)).trimEnd())
     })
 }
 
 async function printExplained(alert: string, { at, json, source: _, ...options }: Options): Promise<void> {
   const { source, id } = alertOfId(alert)
-  const daemon = connectDaemon({ ...options, json: true })
+  const daemon = connectDaemon({ ...options, ...given({ json }) })
   const answer = await daemon.get(`/api/v1/alerts/${source}/${id}/routes`, given({ at }))
   const { text, ...explained } = (answer as { data: ExplanationView }).data
   print(json ? JSON.stringify(explained, null, 2) : text.trimEnd())

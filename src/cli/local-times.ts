@@ -2,19 +2,45 @@ import { isMapping } from '../alert/value.ts'
 import { wallTime } from '../lib/zone.ts'
 
 /**
- * An answer of the bridge with its instants on the clock of `timeZone`, for people. Only whole values are changed, not what is
- * within a text; each says its offset, so that commands take it as it is shown.
+ * An answer of the bridge with its instants on the clock of `timeZone`, for people: whole values, and those in sentences of the bridge,
+ * not what is within other texts. Each says its offset, so that commands take it as it is shown.
  */
 export function localTimes(answer: unknown, timeZone: string): unknown {
-  if (typeof answer === 'string') return instantForm.test(answer) ? onClock(answer, timeZone) : answer
+  if (typeof answer === 'string') return wholeForm.test(answer) ? onClock(answer, timeZone) : answer
   if (Array.isArray(answer)) return answer.map((each) => localTimes(each, timeZone))
   if (!isMapping(answer)) return answer
   return Object.fromEntries(
-    Object.entries(answer).map(([name, value]) => [name, localTimes(value, timeZone)]),
+    Object.entries(answer).map(([name, value]) => [
+      name,
+      localTimes(isSentence(name, answer) ? inSentences(value, timeZone) : value, timeZone),
+    ]),
   )
 }
 
-const instantForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?(?:Z|[+-]\d\d:\d\d)$/
+/** A text that the bridge has written, with its own instants on the clock of `timeZone`. */
+export function localSentences(text: string, timeZone: string): string {
+  return text.replace(ownInstants, (_all, before, instant) => before + onClock(instant, timeZone))
+}
+
+/** Where the bridge itself writes, by the answer that the text is in; the words of a receiver have the same names elsewhere. */
+function isSentence(name: string, answer: Readonly<Record<string, unknown>>): boolean {
+  if (name === 'text') return ['silence', 'decisions', 'code', 'name'].some((other) => other in answer)
+  if (name === 'reason') return answer['state'] === 'held' || 'nextPollAt' in answer
+  return ['notes', 'polledBy', 'silent'].includes(name)
+}
+
+function inSentences(value: unknown, timeZone: string): unknown {
+  if (Array.isArray(value)) return value.map((each) => inSentences(each, timeZone))
+  return typeof value === 'string' ? localSentences(value, timeZone) : value
+}
+
+const instant = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?(?:Z|[+-]\d\d:\d\d)`
+const wholeForm = new RegExp(`^${instant}$`)
+/** As the bridge writes them: a mute, a silence, a throttle, a pause, a lease, a process, a rule, `explain`. */
+const ownInstants = new RegExp(
+  `((?:\\b(?:muted|throttled|silenced by \\S+|is paused) until|^as of|\\brunning since|; its lease ends at|\\blast evaluated|\\bwas due) )(${instant})`,
+  'gm',
+)
 
 function onClock(text: string, timeZone: string): string {
   const atMs = Date.parse(text)

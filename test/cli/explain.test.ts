@@ -62,7 +62,9 @@ describe('explain', () => {
       '  yes  routes[2] → hook, spare: matches',
       'sent to: hook, spare',
       'not sent to: desk',
-      expect.stringMatching(/^as of \S+Z, without the silences and rules of a running bridge \(--url\)$/),
+      expect.stringMatching(
+        /^as of \S+\+03:30, without the silences and rules of a running bridge \(--url\)$/,
+      ),
       '',
     ])
   })
@@ -103,14 +105,14 @@ describe('explain', () => {
     const at = ['--source', 'main', '--at', '2026-11-20T23:00:00+03:30']
     const { out } = await explain(row, ...at)
     expect(out.split('\n').slice(3)).toEqual([
-      '  held routes[2] → hook, spare: muted until 2026-11-21T02:30:00.000Z',
+      '  held routes[2] → hook, spare: muted until 2026-11-21T06:00:00+03:30',
       '         mute: fri 22:00–06:00 Asia/Tehran',
       '         context, for units: price (1), chart (2)',
       '         throttle: at most one in 10m for each symbol, ruleId',
       'sent to: none',
       'held back from: hook, spare',
       'not sent to: desk',
-      'as of 2026-11-20T19:30:00.000Z, without the silences and rules of a running bridge (--url)',
+      'as of 2026-11-20T23:00:00+03:30, without the silences and rules of a running bridge (--url)',
       '',
     ])
     const json = JSON.parse((await explain(row, ...at, '--json')).out)
@@ -162,7 +164,8 @@ describe('explain', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     onTestFinished(() => void server.close())
     const { port } = server.address() as AddressInfo
-    const { out } = await explain(row, '--source', 'main', '--url', `http://127.0.0.1:${port}`)
+    const at = ['--url', `http://127.0.0.1:${port}`, '--utc']
+    const { out } = await explain(row, '--source', 'main', ...at)
     expect(out).toContain(`  held routes[2] → hook, spare: silenced by s1 until ${endsAt} (audit)`)
     expect(out).toMatch(/with the silences and rules of a running bridge\n$/)
   })

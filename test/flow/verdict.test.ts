@@ -100,7 +100,7 @@ it('what works, but not for its people, is told in the same words: refusals, a r
   expect(verdict).toMatchObject({ ready: true, level: 'failed' })
   const [, text] = await readyz(url)
   const page = await (await fetch(url)).text()
-  const printed = (await run(statusCommand(), '--url', url)).out
+  const printed = (await run(statusCommand(), '--url', url, '--utc')).out
   for (const finding of verdict.findings) {
     expect(text.trimEnd().split('\n')).toEqual([expect.stringContaining(finding.text)])
     expect(page).toContain(`">${finding.text}</a></li>`)
