@@ -147,7 +147,7 @@ function agentThrough(proxy: string, options: HttpOptions, tls: TlsSettings): Di
     proxyTls,
     requestTls: tls,
     connectTimeout: connectTimeoutMs(options),
-    // Without it a proxy that accepts and never answers keeps a connection of the sink, and the sink's end, for five minutes.
+    // Without it a proxy that accepts and never answers keeps the end of the sink waiting for five minutes.
     clientFactory: (proxyOrigin, settings) =>
       new Pool(proxyOrigin, { ...settings, headersTimeout: options.timeoutMs }),
   })
