@@ -110,7 +110,7 @@ export type PollReason =
   | 'end_of_feed' // the last page was read
   | 'start_bound' // what follows is older than `startFrom`
   | 'empty_feed' // the feed shows no rows
-  | 'page_limit' // pagesMax; the next poll continues
+  | 'page_limit' // pagesMax, or the head is due again; the next poll continues
   | 'place_lost' // the feed changed too much: the next poll walks again
   | 'empty_page' // a page without rows that should have some
   | 'refused_budget' // no unit left today

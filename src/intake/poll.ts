@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
+import { freshEveryMs } from '../store/ledger.ts'
 import type { WalkState } from '../store/walk-state.ts'
 import { sinceBeneath } from '../walk/scope.ts'
 import {
@@ -82,9 +83,12 @@ async function walk(deps: PollDeps, options: PollOptions, tally: Tally): Promise
     isKnownFeed: false,
     topKey: undefined,
   }
+  const freshUntilMs = deps.clock.monotonicMs() + freshEveryMs
   let step = await takePage(poll, 1, 'head')
   while (step.next.kind === 'read') {
     if (tally.pages >= (options.pagesMax ?? pagesMaxDefault)) return 'page_limit'
+    // Where pages are slow, the head is read again in between; but no poll of a catch-up reads the head alone.
+    if (tally.pages > 1 && deps.clock.monotonicMs() >= freshUntilMs) return 'page_limit'
     step = await takePage(poll, step.next.page, step.progress)
   }
   if (step.complete) {

@@ -178,6 +178,28 @@ describe('a catch-up', () => {
     expect(queues.jobs.size).toBe(1_500)
   })
 
+  it.each([
+    [1_000, 6, [1, 2, 3, 4, 5]],
+    [9_000, 11, [1, 2]],
+  ])('of pages that take %i ms each leaves the head of the feed fresh', async (pageMs, polls, first) => {
+    const { rig, feed, poll, queues } = intakeRig(server)
+    history(rig, 250)
+    await poll()
+    feed.add(1_050, rigStartMs + minuteMs)
+    rig.asked.length = 0
+    rig.answer = () => {
+      rig.nowMs += pageMs
+      return undefined
+    }
+    expect(await poll()).toMatchObject({ reason: 'page_limit', behind: true })
+    expect(rig.asked.map(({ page }) => page)).toEqual(first)
+    let made = 1
+    while ((await poll()).behind) made += 1
+    expect(made + 1).toBeLessThanOrEqual(polls)
+    expect(queues.jobs.size).toBe(1_050)
+    expect(queues.repeats).toBe(0)
+  })
+
   it('of very many pages keeps nothing in the process, and a few bytes of its own in Redis', async () => {
     const { rig, feed, poll, prefix, queues, redis } = intakeRig(server)
     history(rig, 250)
