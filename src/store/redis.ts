@@ -197,7 +197,7 @@ export function isRedisAway(thrown: unknown): boolean {
     /^(READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|OOM|MISCONF|BUSY|TRYAGAIN|NOAUTH|WRONGPASS)\b/.test(
       error.message,
     ) ||
-    /Command (timed out|aborted)|Connection is closed|Stream isn't writeable|Socket timeout|Cluster isn't ready|Too many Cluster redirections|None of startup nodes/.test(
+    /Command (timed out|aborted)|Connection is closed|Stream isn't writeable|Socket timeout|Cluster isn't ready|Too many Cluster redirections|None of startup nodes|All sentinels are unreachable/.test(
       error.message,
     )
   )

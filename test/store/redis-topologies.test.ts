@@ -251,7 +251,7 @@ describe('sentinels', () => {
     const log = logOf('hook', hook, { status: 204 })
     const text = bridgeConfig({ redis: { url: 'by-sentinel' }, feed: sandbox.url, sinks: { hook: hook.url } })
     const bySentinel = `sentinels: ["127.0.0.1:${ports.sentinel}"], name: main, password: secret`
-    await startApp(text.replace('url: "by-sentinel"', bySentinel))
+    const { lines } = await startApp(text.replace('url: "by-sentinel"', bySentinel))
     shown.fire(10)
     await until('10 are delivered', () => hasAll(shown, log))
     await untilReplicated(redis)
@@ -276,6 +276,8 @@ describe('sentinels', () => {
       expect(judge(shown, log)).toEqual(clean)
     })
     await row.twice('nothing while the same process lives', () => expect(sentAgain(hook)).toEqual([]))
+    // The connection has logged the outage.
+    expect(lines.filter(({ msg, level }) => msg === 'worker' && level === 'warn')).toEqual([])
 
     await vi.waitFor(async () => expect(await redis.info('replication')).toContain('role:master'), {
       timeout: 15_000,
