@@ -83,7 +83,7 @@ it('a poller that died in silence turns readiness red within a minute, with the 
   })
   await row.heals('by which the chart restarts the pod', () => {
     const pod = readFileSync(join(import.meta.dirname, '../../helm/alert-bridge/templates/_pod.tpl'), 'utf8')
-    expect(pod).toMatch(/livenessProbe:\s+httpGet:\s+path: \/-\/healthy/)
+    expect(pod).toMatch(/livenessProbe:\s+.*include "alert-bridge.probe" \(.*"path" "\/-\/healthy"\)/)
   })
   await app.stop()
   await startApp(text)
