@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { AlertStory, SilenceView } from '../../src/admin/delivery-view.ts'
+import { localTimes } from '../../src/cli/local-times.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { startApp } from '../support/app.ts'
 import { cli } from '../support/cli.ts'
@@ -90,11 +91,14 @@ describe('a silence', () => {
     const silence = JSON.parse(added) as SilenceView
     expect(silence).toMatchObject({ match: { symbol: ['فولاد'] }, comment: 'audit' })
     expect(await atBridge(url, 'silence', 'list')).toContain(silence.id)
+    // As people are shown it: on the clock of the bridge's zone.
+    const ends = String(localTimes(silence.endsAt, 'Asia/Tehran'))
+    expect(ends).toContain('+03:30')
     const folder = testFolder()
     const row = join(folder, 'alert.json')
     writeFileSync(row, JSON.stringify(sandbox.makeRow({ symbol: 'فولاد' })))
     expect(await atBridge(url, 'explain', row, '--config', writeConfig(text, folder))).toContain(
-      `  held routes[0] (all) → hook: silenced by ${silence.id} until ${silence.endsAt} (audit)`,
+      `  held routes[0] (all) → hook: silenced by ${silence.id} until ${ends} (audit)`,
     )
 
     // The intake's view of the silences may be a moment old.
@@ -114,7 +118,7 @@ describe('a silence', () => {
       { route: 'all', sinks: ['hook'], reason: 'silenced', silence: silence.id },
     ])
     expect(await atBridge(url, 'deliveries', `main.${held}`)).toContain(
-      `hook: held back from route all: silenced by ${silence.id} until ${silence.endsAt} (audit)`,
+      `hook: held back from route all: silenced by ${silence.id} until ${ends} (audit)`,
     )
     const listed = await atBridge(url, 'deliveries', '--state', 'held', '--sink', 'hook')
     expect(listed).toMatch(
