@@ -10,7 +10,7 @@ export function readText(record: unknown, reading: Reading, names: ReadingNames)
   return typeof value === 'string' && value.trim() !== '' ? value : undefined
 }
 
-/** A finite number; a text of digits is none, since nobody knows how it is written. */
+/** A text of digits is no number, since nobody knows how it is written. */
 export function readNumber(record: unknown, reading: Reading, names: ReadingNames): number | undefined {
   return numberOf(readField(record, reading, names))
 }
@@ -21,10 +21,18 @@ export function readPrice(record: unknown, reading: Reading, names: ReadingNames
   return price !== undefined && price > 0 ? price : undefined
 }
 
+/** One that a market can have, and a line has room for; without the sign of a zero. */
 export function numberOf(value: unknown): number | undefined {
   const number = value instanceof JsonNumber ? Number(value.text) : value
-  return typeof number === 'number' && Number.isFinite(number) ? number : undefined
+  if (number === 0) return 0
+  if (typeof number !== 'number') return undefined
+  const size = Math.abs(number)
+  return size >= sizeMin && size <= sizeMax ? number : undefined
 }
+
+const sizeMin = 1e-9
+/** Of money in rials a country has some 1e17. */
+const sizeMax = 1e20
 
 export function readField(record: unknown, reading: Reading, names: ReadingNames): unknown {
   if (typeof record !== 'object' || record === null || Array.isArray(record)) return undefined

@@ -4,7 +4,7 @@ import { numberOf, readField, readNumber, readPrice, readText } from '../alert/r
 import { betweenParts, cut, directionMark, directionOf, oneLine } from '../alert/text.ts'
 import { contextWordsOf } from '../alert/words.ts'
 import { closesOf, dayOf, sessionsOf } from './chart/series.ts'
-import { numberText as number, percentText, signedText as signed, withUnit } from './figures.ts'
+import { numberText as number, percentText, roundedText, withUnit } from './figures.ts'
 
 /**
  * What people are shown of an alert's context, each with its label. A figure whose field is not found is left out, and one
@@ -55,11 +55,20 @@ export function contextFacts(
   })
 }
 
-/** Between marks of the reader's direction, so that Latin names and their numbers stay together, each at its place. */
+/**
+ * Between marks of the reader's direction, so that Latin names and their numbers stay together, each at its place. The rest is left
+ * out where there is no room for one: a figure that is cut off is another figure.
+ */
 function listed(parts: readonly string[], display: Display): string {
   const direction = displayDirection(display)
   const mark = direction === 'rtl' ? directionMark('rtl') : ''
-  return parts.join(mark + betweenParts(direction) + mark)
+  const between = mark + betweenParts(direction) + mark
+  let room = valueCharsMax - '…'.length - mark.length
+  const fitting = parts.filter((part) => {
+    room -= part.length + between.length
+    return room >= 0
+  })
+  return [...fitting, ...(fitting.length < parts.length ? ['…'] : [])].join(between)
 }
 
 /** A line reads in the reader's direction, also where it starts with a name of the other one. */
@@ -120,7 +129,7 @@ function lastOf(
   if (percent !== undefined) return `${shown} (${percentText(percent, display)})`
   return change === undefined
     ? shown
-    : `${shown} (${contextWordsOf(display).change} ${signed(change, display)})`
+    : `${shown} (${contextWordsOf(display).change} ${roundedText(change, display, 'exceptZero')})`
 }
 
 /**
@@ -182,7 +191,7 @@ function unusualOf(record: unknown, names: ReadingNames, display: Display): stri
   const shown = usual.flatMap(([reading, word, low, high, least, most]) => {
     const value = readNumber(readings, reading, names) ?? readNumber(record, reading, names)
     if (value === undefined || value < least || value > most || (value >= low && value <= high)) return []
-    return [`${word} ${number(value, display)}`]
+    return [`${word} ${roundedText(value, display)}`]
   })
   return listed(shown, display)
 }
@@ -205,7 +214,8 @@ function holdersOf(record: unknown, display: Display): string | undefined {
   if (!Array.isArray(holders)) return undefined
   const known = holders.flatMap((holder: unknown) => {
     const [name, percent] = [fieldOf(holder, 'name'), numberOf(fieldOf(holder, 'percent'))]
-    return typeof name !== 'string' || percent === undefined ? [] : [{ name, percent }]
+    const isShare = percent !== undefined && percent >= 0 && percent <= 100
+    return typeof name !== 'string' || !isShare ? [] : [{ name, percent }]
   })
   const shown = known
     .toSorted((a, b) => b.percent - a.percent)
@@ -234,7 +244,7 @@ function newestSummary(records: unknown, { timeZone }: Display): unknown {
 function valuationOf(runs: unknown, display: Display): string | undefined {
   const list: readonly unknown[] = Array.isArray(runs) ? runs : [runs]
   const gap = list.length === 1 ? numberOf(fieldOf(list[0], 'gapNow')) : undefined
-  return gap !== undefined ? signed(gap, display) : undefined
+  return gap !== undefined ? roundedText(gap, display, 'exceptZero') : undefined
 }
 
 function macroOf(parts: AlertContext['parts'], names: ReadingNames, display: Display): string | undefined {

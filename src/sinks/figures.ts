@@ -9,9 +9,20 @@ export function numberText(value: number, display: Display): string {
   return formatted(value, display, { maximumSignificantDigits: 15 })
 }
 
-export function signedText(value: number, display: Display): string {
-  return formatted(value, display, { maximumFractionDigits: 2, signDisplay: 'exceptZero' })
+export function roundedText(
+  value: number,
+  display: Display,
+  signDisplay: 'exceptZero' | 'auto' = 'auto',
+): string {
+  return formatted(value, display, { ...rounding, signDisplay })
 }
+
+/** Two digits after its point, and more where fewer would make little of a small figure, or nothing. */
+const rounding = {
+  maximumFractionDigits: 2,
+  maximumSignificantDigits: 3,
+  roundingPriority: 'morePrecision',
+} as const
 
 export function percentText(
   percent: number,

@@ -201,6 +201,31 @@ describe('a figure', () => {
     expect(shown({ rsi: 7420, mfi: -3, willr: 45 })).toEqual([])
   })
 
+  test('is whole or not there: none is cut off, rounded to nothing, or beyond all that a market has', () => {
+    for (const last of [1e308, 7e-300, 1e21]) expect(facts({ price: { last } })).toEqual([])
+    expect(facts({ filing: { title: 'Report', periodMonths: 1e300 } })).toEqual(['Latest letter: Report'])
+    expect(facts({ price: { last: 0.0065, change: 0.0012 } })).toEqual([
+      'Last price: 0.0065 (change +0.0012)',
+    ])
+    expect(facts({ indicators: { cci: 150, rsi: parseJson('-0') } })).toEqual([
+      'Unusual readings: RSI 0 · CCI 150',
+    ])
+    const noise = { rsi: 74.2345678901234, mfi: 85.1234567890123, stoch_k: 92.1234567890123 }
+    expect(facts({ indicators: { ...noise, willr: -5.12345678901234, cci: 154.123456789012 } })).toEqual([
+      'Unusual readings: RSI 74.23 · MFI 85.12 · Stochastic 92.12 · Williams R -5.12 · CCI 154.12',
+    ])
+    const holders = ['a', 'b', 'c'].map((name) => ({ name: name.repeat(40), percent: 1e19 }))
+    expect(facts({ ownership: { summary: { holders } } })).toEqual([])
+  })
+
+  test('of many is left out as a whole where there is no room for it', () => {
+    const keys = ['usd_free', 'eur_free', 'gold_18k', 'coin_emami', 'money_supply', 'inflation']
+    const series = keys.map((key) => [`macro:${key}`, [{ date: '2026-11-21', value: 123_456.789 }]])
+    expect(facts(Object.fromEntries(series))).toEqual([
+      `Macro: ${[...keys.slice(0, 4).map((key) => `${key} 123,456.789`), '…'].join(' · ')}`,
+    ])
+  })
+
   test('of another day shows its day', () => {
     const point = (date: string) => ({ points: [{ date, value: 93_600 }], unit: 'toman' })
     const macro = (date: string) => facts({ 'macro:usd_free': point(date) })

@@ -36,6 +36,6 @@ export const evil = contextOf({
   price: { last: 5_230, unit: nasty.repeat(50), changePercent: '9%' },
   chart: { unit: nasty, points: closes.map((close) => ({ close })) },
   filing: { title: nasty.repeat(500), periodMonths: 1e300 },
-  ownership: { summary: { holders: Array(900).fill({ name: nasty.repeat(20), percent: -1e9 }) } },
+  ownership: { summary: { holders: Array(900).fill({ name: nasty.repeat(20), percent: 33.333 }) } },
   [`macro:${'x'.repeat(100)}`]: [{ unit: nasty, points: [{ value: -0.00001 }] }],
 })
