@@ -61,9 +61,11 @@ export interface DeliveryRow extends AlertView {
   /** Why it waits or was given up; null when there is no special reason. */
   readonly reason: string | null
   readonly nextAttemptAt?: string | null
+  /** What `reason` is made of, where it was held back. */
+  readonly withheld?: WithheldCause
 }
 
-export interface DeadLetterRow extends DeliveryRow {
+export interface DeadLetterRow extends Omit<DeliveryRow, 'withheld'> {
   readonly state: 'dead'
   readonly reason: string
 }
@@ -131,17 +133,21 @@ export interface AlertStory extends AlertView {
   readonly actions: readonly AuditRow[]
 }
 
-export interface WithheldView {
-  /** null when no route matched the alert. */
-  readonly route: string | null
+export interface WithheldView extends WithheldCause {
   /** The sinks that got it neither by this route nor by another. */
   readonly sinks: readonly string[]
-  readonly reason: 'silenced' | 'muted' | 'throttled' | 'unrouted'
-  readonly until: string | null
-  /** The id of the silence, if a silence withheld it. */
-  readonly silence: string | null
   /** All of that in a sentence. */
   readonly text: string
+}
+
+export interface WithheldCause {
+  /** null when no route matched the alert. */
+  readonly route: string | null
+  readonly reason: 'silenced' | 'muted' | 'throttled' | 'unrouted'
+  readonly until: string | null
+  /** The id of the silence, if a silence withheld it, and what an operator wrote there. */
+  readonly silence: string | null
+  readonly comment: string | null
 }
 
 export interface DeliveryStory {

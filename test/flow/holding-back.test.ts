@@ -120,6 +120,16 @@ describe('a silence', () => {
     expect(await atBridge(url, 'deliveries', `main.${held}`)).toContain(
       `hook: held back from route all: silenced by ${silence.id} until ${ends} (audit)`,
     )
+    const rows = JSON.parse(await atBridge(url, 'deliveries', '--state', 'held', '--json'))
+    expect(rows).toContainEqual(
+      expect.objectContaining({
+        id: held,
+        withheld: {
+          ...{ reason: 'silenced', route: 'all', silence: silence.id },
+          ...{ until: silence.endsAt, comment: 'audit' },
+        },
+      }),
+    )
     const listed = await atBridge(url, 'deliveries', '--state', 'held', '--sink', 'hook')
     expect(listed).toMatch(
       new RegExp(`main\\.${held} .* hook +held +0 +held back from route all: silenced by ${silence.id}`),

@@ -57,8 +57,19 @@ const rowFields = {
   nextAttemptAt: maybe.optional(),
 }
 
+const withheldCause = z.object({
+  route: text.nullable(),
+  reason: z.enum(['silenced', 'muted', 'throttled', 'unrouted']),
+  until: maybe,
+  silence: text.nullable(),
+  comment: text.nullable(),
+})
+
 export const deliveryRow = takes<DeliveryRow>()(
-  z.object({ ...rowFields, state: z.enum(rowStates), reason: text.nullable() }),
+  z.object({
+    ...{ ...rowFields, state: z.enum(rowStates), reason: text.nullable() },
+    withheld: withheldCause.optional().describe('What `reason` is made of, where it was held back.'),
+  }),
 )
 export const deadLetter = takes<DeadLetterRow>()(
   z.object({ ...rowFields, state: z.literal('dead'), reason: text }),
@@ -107,16 +118,7 @@ export const alertStory = takes<AlertStory>()(
         attempts: z.array(attempt),
       }),
     ),
-    held: z.array(
-      z.object({
-        route: text.nullable(),
-        sinks: z.array(text),
-        reason: z.enum(['silenced', 'muted', 'throttled', 'unrouted']),
-        until: maybe,
-        silence: text.nullable(),
-        text,
-      }),
-    ),
+    held: z.array(withheldCause.extend({ sinks: z.array(text), text })),
     actions: z.array(auditRow),
   }),
 )

@@ -1,7 +1,7 @@
 import { type Html, type HtmlPart, html } from '../../alert/html.ts'
 import type { LetterGroupsView, LetterGroupView } from '../delivery-view.ts'
 import { actionButton, buttonRow, copyButton } from './buttons.ts'
-import { foreign } from './foreign.ts'
+import { failure } from './foreign.ts'
 import { section } from './pieces.ts'
 import type { Times } from './times.ts'
 import type { PageWords } from './words/en.ts'
@@ -23,17 +23,18 @@ export function deadLettersSection(found: LetterGroupsView, times: Times, canAct
 
 function row(group: LetterGroupView, times: Times, canAct: boolean): Html {
   const { sink, reason, count, firstAt, lastAt, sample, sampleAlert } = group
-  const { count: figure, letterHeads: heads } = times.words
+  const { words } = times
+  const { count: figure, letterHeads: heads } = words
   const story = html`<a href="/alerts/${sampleAlert.source}/${sampleAlert.id}">${sampleAlert.source}.${sampleAlert.id}</a>`
-  return html`<tr><th scope="row">${sink}</th><td data-label="${heads.reason}">${times.words.fromBelow(reason)}</td>
+  return html`<tr><th scope="row">${sink}</th><td data-label="${heads.reason}">${failure(reason, words.reasons, words.fromBelow)}</td>
 <td class="number failed" data-label="${heads.count}">${figure(count)}</td>
 <td data-label="${heads.first}">${times.distance(firstAt)}</td><td data-label="${heads.last}">${times.distance(lastAt)}</td>
-<td class="wide" data-label="${heads.sample}">${story}<small class="answer">${foreign(sample)}</small>${buttonRow(canAct, buttonsOf(group, times.words))}</td></tr>`
+<td class="wide" data-label="${heads.sample}">${story}<small class="answer">${failure(sample, words.reasons)}</small>${buttonRow(canAct, buttonsOf(group, words))}</td></tr>`
 }
 
 function buttonsOf({ sink, reason, count }: LetterGroupView, words: PageWords): Html[] {
   const body = { sink, reason }
-  const where = `${sink} (${reason})`
+  const where = `${sink} (${words.reasons[reason] ?? reason})`
   return [
     actionButton({
       ...{ label: words.retryGroup, path: '/api/v1/dead-letters/retry', body },

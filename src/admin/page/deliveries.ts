@@ -8,7 +8,7 @@ import {
   type RowState,
   rowStates,
 } from '../delivery-view.ts'
-import { foreign, foreignLink } from './foreign.ts'
+import { failure, foreign, foreignLink } from './foreign.ts'
 import { type IconName, icon, section, type Tone } from './pieces.ts'
 import type { Times } from './times.ts'
 import type { PageWords } from './words/en.ts'
@@ -59,7 +59,7 @@ function alertItem(group: readonly DeliveryRow[], times: Times): HtmlPart {
   const [alert] = group
   if (!alert) return null
   // The same order on every line, so that a reader finds a sink.
-  const inOrder = group.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
+  const inOrder = group.toSorted((a, b) => (nameOf(a, times.words) < nameOf(b, times.words) ? -1 : 1))
   const address = `/alerts/${encodeURIComponent(alert.source)}/${alert.id}`
   return html`<li data-key="${alertKey(alert)}">
 ${when(alert, times)}
@@ -87,7 +87,7 @@ function chip(row: DeliveryRow, words: PageWords): Html {
   const [tone, name] = states[row.state]
   const word = words.rowStates[row.state]
   const tries = row.attempts > 1 ? html`<i>×${words.count(row.attempts)}</i>` : null
-  return html`<li class="chip ${tone}" title="${nameOf(row)}: ${word}">${icon(name)}<bdi>${nameOf(row)}</bdi>${tries}<span class="hidden">: ${word}</span></li>`
+  return html`<li class="chip ${tone}" title="${nameOf(row, words)}: ${word}">${icon(name)}<bdi>${nameOf(row, words)}</bdi>${tries}<span class="hidden">: ${word}</span></li>`
 }
 
 function trouble(row: DeliveryRow, times: Times): Html {
@@ -95,10 +95,16 @@ function trouble(row: DeliveryRow, times: Times): Html {
     ? html`${times.words.list}${times.words.nextTry(times.distance(row.nextAttemptAt))}`
     : null
   const [tone] = states[row.state]
-  return html`<p class="trouble ${tone}"><bdi>${nameOf(row)}</bdi>: ${foreign(row.reason ?? '')}${next}</p>`
+  const { words } = times
+  const { reason: text, withheld } = row
+  const why = withheld
+    ? words.held({ ...withheld, text: text ?? '' }, times.distance)
+    : failure(text ?? '', words.reasons)
+  return html`<p class="trouble ${tone}"><bdi>${nameOf(row, words)}</bdi>: ${why}${next}</p>`
 }
 
-function nameOf({ sink, target }: DeliveryRow): string {
+function nameOf({ sink, target, withheld }: DeliveryRow, words: PageWords): string {
+  if (withheld?.reason === 'unrouted') return words.noSink
   return target === undefined ? sink : `${sink} → ${target}`
 }
 

@@ -1,4 +1,4 @@
-import { type Html, html } from '../../alert/html.ts'
+import { type Html, type HtmlPart, html } from '../../alert/html.ts'
 import { directionOf } from '../../alert/text.ts'
 
 /** Text from outside, in its own direction: that of most of its letters. The text around it keeps its direction. */
@@ -9,6 +9,17 @@ export function foreign(text: string): Html {
 /** A sentence of the bridge or of an operator's files, on a page in any language: all of it is written in English. */
 export function englishText(text: string): Html {
   return html`<bdi dir="ltr" lang="en">${text}</bdi>`
+}
+
+/** `server_error: what the receiver said`: the word in the language of the page, the rest as it came; else `other` shows all of it. */
+export function failure(
+  text: string,
+  reasons: Readonly<Record<string, string>>,
+  other: (text: string) => HtmlPart = foreign,
+): HtmlPart {
+  const [, word = '', said] = /^(\w+)(?:: (.*))?$/s.exec(text) ?? []
+  if (!Object.hasOwn(reasons, word)) return other(text)
+  return html`${reasons[word]}${said ? html`: ${foreign(said)}` : null}`
 }
 
 /** A link to an address from outside. Only http and https become links; for anything else the text is shown. */

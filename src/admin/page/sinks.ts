@@ -4,7 +4,7 @@ import type { LastResult, SinkState, SinkView } from '../status-view.ts'
 import { refusesEverything } from '../verdict.ts'
 import { curve, hourBars } from './bars.ts'
 import { actionButton, buttonRow } from './buttons.ts'
-import { foreign } from './foreign.ts'
+import { failure } from './foreign.ts'
 import { badge, type IconName, section, type Tone } from './pieces.ts'
 import type { Times } from './times.ts'
 import type { PageWords } from './words/en.ts'
@@ -40,7 +40,7 @@ function row(sink: SinkView, activity: SinkActivity | undefined, times: Times, c
   const span = (seconds: number) => words.duration(seconds * 1_000)
   return html`<tr id="sink-${sink.name}">
 <th scope="row">${sink.name}<small>${sink.type}</small>${activity ? hourBars(activity, words) : null}</th>
-<td class="state" data-label="${heads.state}">${stateBadge(sink, words)}${sink.reason ? html`<small>${words.fromBelow(sink.reason)}</small>` : null}${stateNote(sink, times)}</td>
+<td class="state" data-label="${heads.state}">${stateBadge(sink, words)}${sink.reason ? html`<small>${sink.state === 'paused' ? words.fromBelow(sink.reason) : failure(sink.reason, words.reasons, words.fromBelow)}</small>` : null}${stateNote(sink, times)}</td>
 ${count(sink, words, 'waiting', undefined, queueNote(sink, times), activity && queueCurve(activity, words))}
 ${count(sink, words, 'active')}
 ${count(sink, words, 'delayed', 'warning')}
@@ -150,5 +150,5 @@ function sendCurve({ quarters }: SinkActivity, words: PageWords): HtmlPart {
 
 function lastResult(result: LastResult | null, times: Times): HtmlPart {
   if (!result) return times.words.nothingSent
-  return html`<span class="${results[result.kind]}">${times.words.results[result.kind]}</span> ${times.distance(result.at)}${result.text ? html`<small class="answer">${foreign(result.text)}</small>` : null}`
+  return html`<span class="${results[result.kind]}">${times.words.results[result.kind]}</span> ${times.distance(result.at)}${result.text ? html`<small class="answer">${failure(result.text, result.kind === 'delivered' ? {} : times.words.reasons)}</small>` : null}`
 }

@@ -5,7 +5,7 @@ import type { AlertStory, AttemptView, DeliveryStory, WithheldView } from '../de
 import { auditList } from './audit.ts'
 import { actionButton, buttonRow, copyButton, silenceSpans } from './buttons.ts'
 import { states } from './deliveries.ts'
-import { foreign, foreignLink } from './foreign.ts'
+import { failure, foreign, foreignLink } from './foreign.ts'
 import { badge, section } from './pieces.ts'
 import type { Times } from './times.ts'
 import type { PageWords } from './words/en.ts'
@@ -19,7 +19,7 @@ export function storyHtml(alert: AlertStory, times: Times, canAct: boolean): Htm
 <header class="story" id="top"><h1>${foreignLink(alert.url, alert.headline)}</h1>
 <p class="meta">${alert.symbol ? html`<b>${foreign(alert.symbol)}</b>` : null}<span>${foreign(alert.kind)}</span><span>${name}</span>${alert.ruleIds.length > 0 ? html`<span>${words.rules(alert.ruleIds.length, foreign(alert.ruleIds.join(', ')))}</span>` : null}</p>
 ${alert.why ? html`<p class="reason">${foreign(alert.why)}</p>` : null}
-<ol class="steps">${fired(alert, times)}${seen(alert, times)}${held.map((each) => heldStep(each, words))}${nobody(alert, words)}</ol>
+<ol class="steps">${fired(alert, times)}${seen(alert, times)}${held.map((each) => heldStep(each, times))}${nobody(alert, words)}</ol>
 ${buttonRow(canAct, [silenceButton(alert, words), copyButton(words, `alert-bridge deliveries ${name}`)])}</header>
 ${section(
   'sinks',
@@ -46,8 +46,10 @@ function seen({ firedAt, seenAt, page }: AlertStory, times: Times): HtmlPart {
   return html`<li><b>${times.words.seen}</b> ${times.words.byPoll(moment(seenAt, times), page)}${after}</li>`
 }
 
-function heldStep({ sinks, text }: WithheldView, words: PageWords): Html {
-  return html`<li class="warning"><b>${words.heldBack}</b> ${sinks.length > 0 ? words.heldFrom(sinks.join(words.list)) : null}${foreign(text)}</li>`
+function heldStep(held: WithheldView, times: Times): Html {
+  const { words } = times
+  const from = held.sinks.length > 0 ? words.heldFrom(held.sinks.join(words.list)) : null
+  return html`<li class="warning"><b>${words.heldBack}</b> ${from}${words.held(held, (iso) => moment(iso, times))}</li>`
 }
 
 function nobody({ deliveries, held }: AlertStory, words: PageWords): HtmlPart {
@@ -90,7 +92,7 @@ function attempt(
 ): Html {
   const tone = outcome === 'delivered' ? 'ok' : outcome === 'dead' ? 'failed' : 'warning'
   const { words } = times
-  return html`<li><span class="number">${words.count(number)}.</span> <span class="${tone}">${words.results[outcome]}</span> ${status === null ? null : html`<b>${status}</b> `}${reason ? html`${foreign(reason)} ` : null}<small>${moment(at, times)}${words.took(words.duration(durationSeconds * 1_000))}</small>${text ? html`<small class="answer">${foreign(text)}</small>` : null}</li>`
+  return html`<li><span class="number">${words.count(number)}.</span> <span class="${tone}">${words.results[outcome]}</span> ${status === null ? null : html`<b>${status}</b> `}${reason ? html`${failure(reason, words.reasons)} ` : null}<small>${moment(at, times)}${words.took(words.duration(durationSeconds * 1_000))}</small>${text ? html`<small class="answer">${foreign(text)}</small>` : null}</li>`
 }
 
 function buttonsOf({ sink, state }: DeliveryStory, name: string, words: PageWords): Html[] {

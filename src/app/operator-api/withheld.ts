@@ -1,4 +1,4 @@
-import type { DeliveryRow, WithheldView } from '../../admin/delivery-view.ts'
+import type { DeliveryRow, WithheldCause, WithheldView } from '../../admin/delivery-view.ts'
 import { alertOfKey, parseRow } from '../../alert/alert.ts'
 import { headlineOf } from '../../alert/display.ts'
 import type { DeliveryJob } from '../../alert/job.ts'
@@ -8,9 +8,14 @@ import { inList, iso } from './views.ts'
 
 /** What was withheld, as the API shows it. */
 export function withheldView(entry: WithheldEntry): WithheldView {
-  const { route, sinks, reason, untilMs, silenceId, comment } = entry
+  const { sinks, comment } = entry
+  const cause = causeOf(entry)
+  return { ...cause, sinks, text: textOf(entry, cause.until, comment) }
+}
+
+function causeOf({ route, reason, untilMs, silenceId, comment }: WithheldEntry): WithheldCause {
   const until = untilMs === undefined ? null : new Date(untilMs).toISOString()
-  return { route, sinks, reason, until, silence: silenceId ?? null, text: textOf(entry, until, comment) }
+  return { route, reason, until, silence: silenceId ?? null, comment: comment || null }
 }
 
 /** What was withheld of one alert as rows of the list: one a sink that did not get it. */
@@ -25,7 +30,10 @@ export function withheldRowsOf(source: string, { row, seenAtMs, held }: Withheld
     const sinks = entry.sinks.length > 0 ? entry.sinks : ['no sink']
     return sinks.map((sink): DeliveryRow => {
       const seenAt = iso(seenAtMs)
-      return { ...alert, sink, seenAt, updatedAt: seenAt, state: 'held', attempts: 0, reason: text }
+      return {
+        ...{ ...alert, sink, seenAt, updatedAt: seenAt, state: 'held', attempts: 0, reason: text },
+        withheld: causeOf(entry),
+      }
     })
   })
 }

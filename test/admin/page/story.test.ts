@@ -68,7 +68,14 @@ function storyWith(changes: Partial<AlertStory> = {}): AlertStory {
     ],
     held: [
       {
-        ...{ route: 'night', sinks: ['ops-slack'], reason: 'muted', until: null, silence: null },
+        ...{
+          route: 'night',
+          sinks: ['ops-slack'],
+          reason: 'muted',
+          until: null,
+          silence: null,
+          comment: null,
+        },
         text: 'held back by route night: muted until 08:00',
       },
     ],

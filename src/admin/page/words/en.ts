@@ -1,7 +1,9 @@
 import { type HtmlPart, html } from '../../../alert/html.ts'
 import { formatDuration } from '../../../lib/duration.ts'
+import type { WithheldCause } from '../../delivery-view.ts'
 import { purposeWords } from '../../purpose-words.ts'
 import type { Finding, Verdict } from '../../status-view.ts'
+import { foreign } from '../foreign.ts'
 
 /** The words of the status page in English; `PageWords` is the form of every other language. */
 export const english = {
@@ -193,6 +195,11 @@ export const english = {
   later: (span: string) => `, ${span} later`,
   heldBack: 'held back',
   heldFrom: (sinks: string) => `from ${sinks}: `,
+  held: ({ text }: WithheldCause & { readonly text: string }, _when: (iso: string) => HtmlPart): HtmlPart =>
+    foreign(text),
+  noSink: 'no sink',
+  /** Why a sink did not take an alert, by the names that the records have. */
+  reasons: {} as Readonly<Record<string, string>>,
   noRoute: 'no route named a sink for it',
   deliveries: 'Deliveries',
   byRoutes: (routes: number, names: HtmlPart) => html`by ${routes === 1 ? 'route' : 'routes'} ${names}`,

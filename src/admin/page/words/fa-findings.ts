@@ -1,6 +1,7 @@
 import { type HtmlPart, html } from '../../../alert/html.ts'
 import type { FindingWords, Saying } from '../../finding.ts'
-import { englishText, foreign } from '../foreign.ts'
+import { englishText, failure, foreign } from '../foreign.ts'
+import { persianReasons } from './fa-reasons.ts'
 
 /** How numbers, spans of time (milliseconds) and instants (ISO 8601) are written. */
 interface Forms {
@@ -60,7 +61,7 @@ const texts: FindingWords<HtmlPart, [Forms]> = {
   source_budget_thin: ({ source, reason }) =>
     html`واحدهای منبع ${foreign(source)} کافی نیست${behind(reason)}`,
   sink_refuses: ({ sink, count: refused, reason }, { count }) =>
-    html`مقصد ${foreign(sink)} هیچ هشداری را نمی‌پذیرد: ${count(refused)} هشدار آخر رها شد${reason ? inBrackets(reason) : ' (دلیل دانسته نیست)'}`,
+    html`مقصد ${foreign(sink)} هیچ هشداری را نمی‌پذیرد: ${count(refused)} هشدار آخر رها شد${failed(reason) ?? ' (دلیل دانسته نیست)'}`,
   sink_slow: ({ sink, waiting, oldestSeconds, drainSeconds }, { count, duration }) => {
     const pace =
       drainSeconds === null
@@ -69,7 +70,7 @@ const texts: FindingWords<HtmlPart, [Forms]> = {
     return html`مقصد ${foreign(sink)} کند است: ${count(waiting)} هشدار در انتظار است، قدیمی‌ترینِ آن‌ها از ${duration(oldestSeconds * 1_000)} پیش؛ ${pace}`
   },
   sink_failing: ({ sink, reason, queued }, forms) =>
-    html`ارسال به مقصد ${foreign(sink)} ناموفق است و فعلاً انجام نمی‌شود${inBrackets(reason)}${waiting(queued, forms)}`,
+    html`ارسال به مقصد ${foreign(sink)} ناموفق است و فعلاً انجام نمی‌شود${failed(reason)}${waiting(queued, forms)}`,
   sink_stuck: ({ sink, reason }) => html`مقصد ${foreign(sink)} گیر کرده است${behind(reason)}`,
   sink_paused: ({ sink, until, reason, queued }, forms) =>
     html`مقصد ${foreign(sink)} متوقف است${until !== null && html`، پایان آن ${forms.when(until)}`}${inBrackets(reason)}${waiting(queued, forms)}`,
@@ -79,6 +80,11 @@ const texts: FindingWords<HtmlPart, [Forms]> = {
 
 function inBrackets(reason: string | null): HtmlPart {
   return reason ? html` (${foreign(reason)})` : null
+}
+
+/** Of a sink: its word is ours, the rest that of the receiver. */
+function failed(reason: string | null): HtmlPart {
+  return reason ? html` (${failure(reason, persianReasons)})` : null
 }
 
 function behind(reason: string | null): HtmlPart {

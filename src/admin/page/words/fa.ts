@@ -3,6 +3,7 @@ import { formatDuration } from '../../../lib/duration.ts'
 import { englishText } from '../foreign.ts'
 import type { PageWords } from './en.ts'
 import { persianFinding } from './fa-findings.ts'
+import { persianHeld, persianReasons } from './fa-reasons.ts'
 
 /** The words of the status page in Persian. */
 export const persian: PageWords = {
@@ -207,6 +208,9 @@ export const persian: PageWords = {
   later: (span) => `، ${span} پس از آن`,
   heldBack: 'نگه داشته شد',
   heldFrom: (sinks) => `از ${sinks}: `,
+  held: persianHeld,
+  noSink: 'بی‌مقصد',
+  reasons: persianReasons,
   noRoute: 'هیچ مسیری مقصدی برای آن نداشت',
   deliveries: 'تحویل‌ها',
   byRoutes: (routes, names) => html`با ${routes === 1 ? 'مسیر' : 'مسیرهای'} ${names}`,

@@ -1,0 +1,77 @@
+import { expect, it } from 'vitest'
+import type { WithheldCause } from '../../../src/admin/delivery-view.ts'
+import type { AdminPorts } from '../../../src/admin/ports.ts'
+import { rig } from '../rig.ts'
+import { ago, row, sink, source, status } from '../views.ts'
+
+/** Reasons of the bridge on a page in another language: our words in that language, those of others as they came. */
+const silenced: WithheldCause = {
+  route: 'r1',
+  reason: 'silenced',
+  until: ago(-60),
+  silence: 's1',
+  comment: 'move',
+}
+const none = { until: null, silence: null, comment: null }
+const causes: readonly (readonly [WithheldCause, RegExp])[] = [
+  [
+    silenced,
+    /بی‌صدایی <bdi dir="ltr">s1<\/bdi> در مسیر <bdi dir="ltr">r1<\/bdi>، پایان آن <.*?> «<bdi dir="ltr">move<\/bdi>»<\/p>/,
+  ],
+  [{ ...none, route: 'r2', reason: 'muted' }, /زمان بی‌صدای مسیر <bdi dir="ltr">r2<\/bdi><\/p>/],
+  [{ ...none, route: 'r3', reason: 'throttled' }, /محدودیت ارسال مسیر <bdi dir="ltr">r3<\/bdi><\/p>/],
+  [{ ...none, route: null, reason: 'unrouted' }, /<bdi>بی‌مقصد<\/bdi>: هیچ مسیری مقصدی برای آن نداشت<\/p>/],
+]
+const failures = [
+  ['server_error: 503 moved', 'خطای سرور گیرنده: <bdi dir="ltr">503 moved</bdi>'],
+  ['expired', 'مهلت ارسال گذشت'],
+  ['constructor: job stalled', '<bdi dir="ltr">constructor: job stalled</bdi>'],
+  ['an earlier version said so', '<bdi dir="ltr">an earlier version said so</bdi>'],
+] as const
+
+const english = 'held back as ever'
+const ports: Partial<AdminPorts> = {
+  status: async () =>
+    status({
+      sources: [source()],
+      sinks: [
+        sink({ name: 'hook', state: 'open', reason: 'connect: ECONNREFUSED' }),
+        sink({ name: 'desk', state: 'paused', reason: 'timeout' }),
+      ],
+    }),
+  deliveries: {
+    search: async () => ({
+      data: [
+        ...causes.map(([withheld], id) => row({ id, state: 'held', reason: english, withheld })),
+        ...failures.map(([reason], id) => row({ id: id + 9, state: 'dead', reason })),
+      ],
+      looked: 8,
+    }),
+    changed: async () => [],
+    stored: async () => ({ data: [], dropped: [] }),
+    explain: async () => undefined,
+    story: async () => undefined,
+  },
+}
+
+async function bodyIn(language: 'en' | 'fa'): Promise<string> {
+  const display = () => ({ timeZone: 'Asia/Tehran', calendar: 'jalali', language }) as const
+  return (await rig(ports, { display }).app.inject('/')).body
+}
+
+it('why an alert was held back or not taken is said in Persian, and what others wrote stays', async () => {
+  const body = await bodyIn('fa')
+  for (const [, said] of causes) expect(body).toMatch(said)
+  for (const [, said] of failures) expect(body).toContain(`: ${said}</p>`)
+  expect(body).not.toContain(english)
+  expect(body).toContain('<small>اتصال برقرار نشد: <bdi dir="ltr">ECONNREFUSED</bdi></small>')
+  // What an operator wrote for a pause is no reason of ours, whatever the word.
+  expect(body).toContain('<small><bdi dir="ltr" lang="en">timeout</bdi></small>')
+})
+
+it('the English page shows the sentences as they are', async () => {
+  const body = await bodyIn('en')
+  expect(body.split(english)).toHaveLength(causes.length + 1)
+  for (const [said] of failures) expect(body).toContain(`: <bdi dir="ltr">${said}</bdi></p>`)
+  expect(body).toContain('<small>connect: ECONNREFUSED</small>')
+})
