@@ -233,7 +233,34 @@ describe('the chart', () => {
       'NetworkPolicy',
     ).spec
     expect(ingress[0]?.from).toHaveLength(2)
-    expect(egress.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([53, 53, 6379])
+    expect(egress.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([53, 53, 6379, 443])
+  })
+
+  test.each<[string, { redis?: object; [part: string]: object }, readonly number[]]>([
+    ['Redis', { redis: { url: 'rediss://user:6390@redis:6380/1' } }, [6380]],
+    ['a password with a colon', { redis: { url: 'redis://:a:7@10.0.0.1' } }, [6379]],
+    ['Sentinels', { redis: { sentinels: ['a:26379', 'b:26380'], name: 'main' } }, [26379, 26380]],
+    ['a cluster', { redis: { cluster: ['redis://[fd00::1]:7001', 'redis://b:7002'] } }, [7001, 7002]],
+    ['the feed', { sources: { main: { baseUrl: 'http://feed-8.internal' } } }, [80]],
+    ['a proxy', { sinks: { a: { proxy: 'http://user:8@proxy:3128' } } }, [3128]],
+    ['a receiver', { sinks: { a: { url: 'https://hooks.example.com:8443/a?b=c:1' } } }, [8443]],
+    ['a mail server', { sinks: { a: { smtp: 'smtp://u:p@mail:2525?name=x' } } }, [2525]],
+    ['mail servers', { sinks: { a: { smtp: 'smtp://mail' }, b: { smtp: 'smtps://mail' } } }, [587, 465]],
+    ['a collector', { traces: { url: 'http://collector:4318/v1/traces' } }, [4318]],
+  ])('the network policy lets out to the port of an address in the config: %s', (_what, config, ports) => {
+    const of = (egressPorts: readonly number[]) =>
+      one(
+        rendered('minimal', {
+          ...(config.redis === undefined ? {} : { redis: { existingSecret: { name: '' } } }),
+          networkPolicy: { enabled: true, egressPorts },
+          config,
+        }),
+        'NetworkPolicy',
+      ).spec.egress.flatMap((each) => each.ports.map(({ port }) => port))
+    // 443: of the API and the receiver that these values have.
+    expect(new Set(of([9]))).toEqual(new Set([53, 9, 443, ...ports]))
+    // Who leaves the list empty says in extraEgress where to.
+    expect(of([])).toEqual([53, 53])
   })
 
   test('apart, one Deployment polls and another one sends, and only that one is scaled', () => {

@@ -111,6 +111,27 @@ counts. What is delayed or paused needs no further sender, nor does what waits f
 {{- list $short $full (printf "%s.svc" $full) (printf "%s.svc.%s" $full .Values.clusterDomain) | toJson }}
 {{- end }}
 
+{{/*
+The ports that the bridge may go to, as JSON: egressPorts, and those of the addresses in the config. What comes from a Secret or
+a variable cannot be read here.
+*/}}
+{{- define "alert-bridge.egressPorts" -}}
+{{- $usual := dict "http" 80 "https" 443 "redis" 6379 "rediss" 6379 "smtp" 587 "smtps" 465 }}
+{{- $ports := list }}
+{{- range .Values.networkPolicy.egressPorts }}
+{{- $ports = append $ports (int .) }}
+{{- end }}
+{{- $config := pick .Values.config "sources" "sinks" "redis" "traces" | toJson }}
+{{- range regexFindAll `"(https?|rediss?|smtps?)://([^/"?#]*@)?(\[[^]"]*\]|[^:/"?#$]+)(:[0-9]+)?` $config -1 }}
+{{- $port := regexFind ":[0-9]+$" . | trimPrefix ":" }}
+{{- $ports = append $ports (int (default (index $usual (regexFind "[a-z]+" .)) $port)) }}
+{{- end }}
+{{- range dig "redis" "sentinels" (list) .Values.config }}
+{{- $ports = append $ports (regexFind ":[0-9]+$" . | trimPrefix ":" | default "26379" | int) }}
+{{- end }}
+{{- uniq $ports | toJson }}
+{{- end }}
+
 {{/* The port that the bridge listens on. */}}
 {{- define "alert-bridge.port" -}}
 {{- if .Values.existingConfigMap }}8080{{ else }}
