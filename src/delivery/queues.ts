@@ -24,8 +24,8 @@ export type AlertQueue = Queue<JobData, AttemptRecord>
 export interface SinkQueues {
   /**
    * Resolves once every job is stored in its sink's queue. Ids are fixed, so adding one that is there already, waiting
-   * or ended, changes nothing. After any throw some may be stored and some not: add all of them again. Throws a
-   * NotFoundError for a sink that has no queue.
+   * or ended, changes nothing. After any throw some may be stored and some not, and nothing is under way that has not run out of
+   * its time: add all of them again. Throws a NotFoundError for a sink that has no queue.
    */
   enqueue(jobs: readonly DeliveryJob[]): Promise<void>
   readonly sinks: readonly string[]
@@ -63,6 +63,8 @@ interface QueuesOptions {
 
 /** `addBulk` is one pipeline: a batch keeps Redis busy for about a millisecond. */
 const batchMax = 100
+/** Sinks whose jobs are stored side by side: each takes three answers of Redis. */
+const sinksAtOnce = 10
 /**
  * No row of a feed page may be refused here: every poll would try it again. A page has 5 MiB at most, and a number that
  * is written short (1e20) becomes 7.8 times as long with its spelling.
@@ -120,8 +122,14 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQu
     failedSince: (sink, sinceMs) => redis.zcount(queueOf(sink).toKey('failed'), sinceMs, '+inf'),
     completedSince: (sink, sinceMs) => redis.zcount(queueOf(sink).toKey('completed'), sinceMs, '+inf'),
     async enqueue(jobs) {
-      for (const [sink, own] of Map.groupBy(jobs, (job) => job.sink))
-        await store(queueOf(sink), own.map(storedJob))
+      const bySink = [...Map.groupBy(jobs, (job) => job.sink)]
+      for (let from = 0; from < bySink.length; from += sinksAtOnce) {
+        const some = bySink.slice(from, from + sinksAtOnce)
+        const stored = await Promise.allSettled(
+          some.map(async ([sink, own]) => store(queueOf(sink), own.map(storedJob))),
+        )
+        for (const each of stored) if (each.status === 'rejected') throw each.reason
+      }
       await within(enqueueTimeoutMs, 'storing when alerts fired', fired.add(jobs.map(firedAlertOf)))
     },
     async close() {

@@ -30,6 +30,45 @@ it('jobs go to their sinks in batches of a hundred, in their order', async () =>
   expect(await queues.queue('desk').getWaitingCount()).toBe(3)
 })
 
+it('sinks do not wait for one another', async () => {
+  const sinks = ['first', 'second', 'third']
+  const { queues } = rig(server, sinks)
+  const begun: string[] = []
+  const all = Promise.withResolvers<void>()
+  for (const sink of sinks) {
+    const queue = queues.queue(sink)
+    const store = queue.addBulk.bind(queue)
+    queue.addBulk = async (bulk) => {
+      begun.push(sink)
+      if (begun.length === sinks.length) all.resolve()
+      await all.promise
+      return store(bulk)
+    }
+  }
+  await queues.enqueue(sinks.flatMap((sink) => jobs(sink, 1, 3)))
+  for (const sink of sinks) expect(await queues.queue(sink).getWaitingCount()).toBe(3)
+})
+
+it('a sink that refuses its jobs leaves nothing of the others under way', async () => {
+  const { queues } = rig(server, ['hook', 'desk'])
+  const [hook, desk] = [queues.queue('hook'), queues.queue('desk')]
+  const refused = Promise.withResolvers<void>()
+  hook.addBulk = async () => {
+    refused.resolve()
+    throw new Error('OOM command not allowed')
+  }
+  const store = desk.addBulk.bind(desk)
+  let ended = false
+  desk.addBulk = async (bulk) => {
+    await refused.promise
+    const stored = await store(bulk)
+    ended = true
+    return stored
+  }
+  await expect(queues.enqueue([...jobs('hook', 1, 1), ...jobs('desk', 1, 1)])).rejects.toThrow('OOM')
+  expect(ended).toBe(true)
+})
+
 it('jobs that take long in all are stored, where each batch is stored in time', async () => {
   const { queues } = rig(server, ['hook'])
   const hook = queues.queue('hook')
