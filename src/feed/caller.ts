@@ -40,7 +40,6 @@ export interface FeedClientOptions {
   readonly token: Secret
   /** From the call to the last byte of the answer. */
   readonly timeoutMs?: number
-  readonly connectTimeoutMs?: number
   /** At the same time. */
   readonly connections?: number
   /** Decoded bytes of one answer. */
@@ -134,6 +133,9 @@ export function createCaller(options: FeedClientOptions): Caller {
   }
 }
 
+/** More than the 5 s after which a lookup asks the second name server. */
+const connectTimeoutMs = 10_000
+
 const echoCharsMin = 8
 
 /** A message may quote the answer, and the answer may quote the token, also cut off. */
@@ -144,10 +146,7 @@ function withoutSecret(message: string, secret: string): string {
   return text
 }
 
-function createPool(
-  origin: string,
-  { connectTimeoutMs = 5_000, connections = 2 }: Pick<FeedClientOptions, 'connectTimeoutMs' | 'connections'>,
-): Dispatcher {
+function createPool(origin: string, { connections = 2 }: Pick<FeedClientOptions, 'connections'>): Dispatcher {
   return new Pool(origin, {
     connections,
     pipelining: 1,

@@ -1,3 +1,4 @@
+import dns from 'node:dns'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
@@ -6,7 +7,7 @@ import { createServer as createTcpServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createFeedClient, type Exchange, type FeedClient } from '../../src/feed/client.ts'
 import { FeedError } from '../../src/feed/errors.ts'
 import { Secret } from '../../src/lib/secret.ts'
@@ -48,6 +49,17 @@ describe('a call', () => {
     expect(page.rows.map(({ key }) => Number(key))).toEqual(
       Array.from({ length: 50 }, (_, index) => 50 - index),
     )
+  })
+
+  it('waits for a name that the second of two name servers finds, after the first was waited for', async () => {
+    const sandbox = await startSandbox({ history: 3 })
+    const found = [{ address: '127.0.0.1', family: 4 }]
+    const slow = (_name: string, _options: object, done: (error: null, all: object[]) => void) =>
+      setTimeout(() => done(null, found), 6_000)
+    const lookup = vi.spyOn(dns, 'lookup').mockImplementation(slow as never)
+    onTestFinished(() => lookup.mockRestore())
+    const page = await connect({ url: sandbox.url.replace('127.0.0.1', 'feed.test') }).deliveries(1)
+    expect(page.total).toBe(3)
   })
 
   it('brings one page of rules', async () => {

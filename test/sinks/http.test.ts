@@ -52,6 +52,19 @@ test('no more of an answer is read than people are shown', async () => {
   expect(reply.body).toBe('x'.repeat(bodyBytesMax))
 })
 
+test('a name that the second of two name servers finds, after the first was waited for, is reached', async () => {
+  const slow = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 6_000))
+    return [{ address: '127.0.0.1', family: 4 }]
+  }
+  const transport = transportOf({ guard: createGuard(true, slow), timeoutMs: 10_000 })
+  const place = {
+    ...postTo(receiver.url.replace('127.0.0.1', 'receiver.test')),
+    signal: AbortSignal.timeout(10_000),
+  }
+  expect(await transport.post(place)).toMatchObject({ status: 204 })
+})
+
 test('a connection is used again', async () => {
   const transport = transportOf({ connections: 1 })
   for (let count = 0; count < 5; count += 1) await transport.post(postTo(receiver.url))
@@ -146,6 +159,20 @@ describe('through a proxy', () => {
       await expect(second).rejects.toThrow()
     } finally {
       await silent.stop()
+    }
+  })
+
+  test('one whose refusal does not end does not keep the end of the sink', async () => {
+    const first = 'HTTP/1.1 407 no\r\ncontent-length: 999999\r\n\r\n'
+    const more = { text: 'x', everyMs: 100 }
+    const endless = await startRawServer({ kind: 'say', after: 'request', first, more })
+    try {
+      const transport = transportOf({ timeoutMs: 1_000 })
+      const proxy = `http://127.0.0.1:${endless.port}`
+      await expect(transport.post(postTo('http://receiver.test/hook', proxy))).rejects.toThrow(/\(407\)/)
+      expect(await settlesWithin(4_000, transport.close())).toBe(true)
+    } finally {
+      await endless.stop()
     }
   })
 

@@ -3,6 +3,7 @@ import { errorCode, toError, UserError } from '../../lib/errors.ts'
 import { Agent, buildConnector, Pool, proxyAgent } from '../../lib/packages.ts'
 import { parseRetryAfter } from '../../lib/retry-after.ts'
 import { readSmallFile } from '../../lib/small-file.ts'
+import { settlesWithin } from '../../lib/time-limit.ts'
 import { SinkError } from './fault.ts'
 import type { AddressGuard } from './guard.ts'
 import { lookupWith, systemResolve } from './lookup.ts'
@@ -68,7 +69,8 @@ export interface TlsSettings {
 }
 
 export const bodyBytesMax = 16_384
-const connectTimeoutMsMax = 5_000
+/** More than the 5 s after which a lookup asks the second name server; there is time left for the answer. */
+const connectTimeoutMsMax = 8_000
 const headerBytesMax = 16_384
 /** Receivers drop idle connections after 5 s and more; a POST on a dropped one is a failed attempt. */
 const idleConnectionMs = 4_000
@@ -82,7 +84,7 @@ export function createHttpClient(options: HttpOptions): HttpClient {
   const dispatcherFor = (proxy: string | undefined): Dispatcher => {
     if (current !== undefined && current.proxy === proxy) return current.dispatcher
     const dispatcher = proxy === undefined ? directAgent(options, tls) : agentThrough(proxy, options, tls)
-    void current?.dispatcher.close().catch(() => {})
+    if (current !== undefined) void end(current.dispatcher, options.timeoutMs).catch(() => {})
     current = { proxy, dispatcher }
     return dispatcher
   }
@@ -107,10 +109,15 @@ export function createHttpClient(options: HttpOptions): HttpClient {
       }
     },
     close() {
-      closing ??= current?.dispatcher.close() ?? Promise.resolve()
+      closing ??= current === undefined ? Promise.resolve() : end(current.dispatcher, options.timeoutMs)
       return closing
     },
   }
+}
+
+/** A request outlives its attempt where a proxy refuses it and the body of the refusal does not end. */
+async function end(dispatcher: Dispatcher, limitMs: number): Promise<void> {
+  if (!(await settlesWithin(limitMs, dispatcher.close()))) await dispatcher.destroy()
 }
 
 const systemLookup = lookupWith(systemResolve)
