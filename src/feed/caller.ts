@@ -117,7 +117,8 @@ export function createCaller(options: FeedClientOptions): Caller {
     } catch (thrown) {
       const call = { timeoutMs, expired: deadline.expired(), gaveUp: signal?.aborted ?? false }
       const error = toFeedError(thrown, call)
-      error.message = withoutSecret(error.message, secret)
+      // It may quote the answer, and the answer may quote the token.
+      error.message = scrub(error.message, [secret])
       throw error
     } finally {
       deadline.clear()
@@ -135,16 +136,6 @@ export function createCaller(options: FeedClientOptions): Caller {
 
 /** More than the 5 s after which a lookup asks the second name server. */
 const connectTimeoutMs = 10_000
-
-const echoCharsMin = 8
-
-/** A message may quote the answer, and the answer may quote the token, also cut off. */
-function withoutSecret(message: string, secret: string): string {
-  let text = scrub(message, [secret])
-  for (let length = secret.length - 1; length >= echoCharsMin; length -= 1)
-    text = text.replaceAll(`${secret.slice(0, length)}…`, '[redacted]')
-  return text
-}
 
 function createPool(origin: string, { connections = 2 }: Pick<FeedClientOptions, 'connections'>): Dispatcher {
   return new Pool(origin, {

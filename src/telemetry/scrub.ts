@@ -19,8 +19,8 @@ export function scrub(given: string, secrets: Iterable<string>, { cutOff = false
     for (const needle of needles) {
       for (const at of placesOf(needle, characters))
         spans.push({ from: from[at] ?? 0, to: to[at + needle.length - 1] ?? text.length })
-      const begun = cutOff ? begunAtEnd(needle, characters) : 0
-      if (begun > 0) spans.push({ from: from[characters.length - begun] ?? 0, to: text.length })
+      for (const { at, length } of beginningsOf(needle, characters))
+        spans.push({ from: from[at] ?? 0, to: to[at + length - 1] ?? text.length })
     }
   }
   return without(text, spans)
@@ -28,7 +28,7 @@ export function scrub(given: string, secrets: Iterable<string>, { cutOff = false
 
 /** Shorter texts would remove parts of ordinary words. */
 export const secretCharsMin = 6
-/** Of a secret that is cut off, a beginning of this length is removed too. */
+/** Of a secret that is cut off, a beginning of this length or more is removed too. */
 const begunCharsMin = 8
 /** JSON in a page in an address: more encodings within each other are not expected. */
 const layersMax = 3
@@ -173,12 +173,18 @@ function placesOf(needle: string, text: string): number[] {
   return places
 }
 
-/** How much of the needle's beginning the text ends with. */
-function begunAtEnd(needle: string, text: string): number {
-  for (let length = Math.min(needle.length - 1, text.length); length >= begunCharsMin; length -= 1)
-    if (text.endsWith(needle.slice(0, length))) return length
-  return 0
+/** Where the needle begins and is cut off: by a mark for that, or by the end of the text. */
+function beginningsOf(needle: string, text: string): { at: number; length: number }[] {
+  return placesOf(needle.slice(0, begunCharsMin), text).flatMap((at) => {
+    let length = begunCharsMin
+    while (length < needle.length && needle[length] === text[at + length]) length += 1
+    return length < needle.length && cutOffMark.test(text.slice(at + length, at + length + 3))
+      ? [{ at, length }]
+      : []
+  })
 }
+
+const cutOffMark = /^(?:$|…|\.\.|\*\*|\[\.)/
 
 function without(text: string, spans: readonly Span[]): string {
   let left = ''

@@ -48,7 +48,22 @@ describe('a secret in what others wrote', () => {
     expect(scrub(`so ${percent(secret).slice(0, 30)}`, [secret], { cutOff: true })).toMatch(
       /^so \[redacted\]/,
     )
-    expect(scrub(`so ${secret.slice(0, 12)}`, [secret])).toBe(`so ${secret.slice(0, 12)}`)
+  })
+
+  it.each(['…', '...', '..', '***', '[...]', ''])(
+    'is not told by its beginning, which others cut off with "%s"',
+    (mark) => {
+      for (const length of [8, 12, secret.length - 1])
+        expect(scrub(`so ${secret.slice(0, length)}${mark}`, [secret])).toBe(`so [redacted]${mark}`)
+      expect(scrub(`{"so":"${json(secret).slice(0, 16)}${mark}`, [secret])).toBe(`{"so":"[redacted]${mark}`)
+      const less = `so ${secret.slice(0, 7)}${mark}`
+      expect(scrub(less, [secret])).toBe(less)
+    },
+  )
+
+  it('is not told apart from a text that begins like it and goes on', () => {
+    const text = `so ${secret.slice(0, 12)}other`
+    expect(scrub(text, [secret])).toBe(text)
   })
 
   it('leaves all else as it was written', () => {
