@@ -28,7 +28,7 @@ export interface SinkRequest extends Pick<HttpPost, 'url' | 'method' | 'headers'
    * sink does not wait for it for long.
    */
   readonly needsBody?: boolean
-  /** Goes out within the same attempt where the receiver refuses the form of this one, as a picture that it does not take. */
+  /** Goes out within the same attempt where the receiver refuses the form of this one, as a picture that it does not take; also after a 429. */
   readonly plain?: SinkRequest
 }
 
@@ -58,15 +58,22 @@ export function createRequestSink(
     tls: config.tls,
   })
 
+  /** By the monotonic clock. */
+  let plainUntilMs = 0
+
   async function exchange(
     request: SinkRequest,
     attempt: Attempt,
     helpers: AttemptHelpers,
   ): Promise<ProtocolResult> {
     const { plain } = request
+    if (plain === undefined) return post(request, attempt, helpers)
+    if (performance.now() < plainUntilMs) return post(plain, attempt, helpers)
     const result = await post(request, attempt, helpers)
+    if (result.via === 'http' && result.status === 429)
+      plainUntilMs = performance.now() + (result.retryAfterMs ?? 0) + plainForMs
     const isRefused = result.via === 'http' && formRefusals.has(result.status)
-    return plain === undefined || !isRefused ? result : post(plain, attempt, helpers)
+    return isRefused ? post(plain, attempt, helpers) : result
   }
 
   async function post(
@@ -108,6 +115,12 @@ export function isSuccess({ status }: Pick<HttpResponse, 'status'>): boolean {
 
 /** Statuses by which a receiver refuses the form of a request. It has accepted nothing of it, so another form may follow. */
 const formRefusals: ReadonlySet<number> = new Set([400, 413, 415, 422])
+
+/**
+ * After a 429, from when the receiver takes requests again: it may take fewer of the larger form, and an attempt that it
+ * answers so is not counted, so that an alert would be sent in that form for ever.
+ */
+const plainForMs = 60_000
 
 /** The status decides; a body that only adds to it is not worth a longer wait. */
 const bodyWaitMs = 2_000

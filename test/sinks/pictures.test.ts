@@ -125,6 +125,13 @@ describe('a Telegram message', () => {
     expect(await send()).toMatchObject({ kind: 'dead', reason: 'gone' })
   })
 
+  it('whose photo was answered 429 is text when it is sent next: that answer costs no attempt, so there may be no third', async () => {
+    const { receiver, send } = await telegram(draws, [refusal(429)])
+    expect(await send()).toMatchObject({ kind: 'retry' })
+    expect(await send()).toMatchObject({ kind: 'delivered' })
+    expect(paths(receiver)).toEqual(['sendPhoto', 'sendMessage'])
+  })
+
   it('without a chart in its context asks for no drawing', async () => {
     let asked = 0
     const { send } = await telegram(async () => {
