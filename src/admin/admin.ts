@@ -91,14 +91,24 @@ function acceptOnlyJson(app: FastifyInstance): void {
   app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body.trim() === '') done(null, {})
     else
-      void parse(request, body, (error, value: unknown) =>
-        done(
-          error ?? (isTooDeep(value) ? Object.assign(new Error(tooDeep), { statusCode: 400 }) : null),
-          value,
-        ),
-      )
+      void parse(request, body, (error, value: unknown) => {
+        const why = error === null ? isTooDeep(value) && tooDeep : isJson(body) && dangerousKey
+        done(why ? Object.assign(new Error(why), { statusCode: 400 }) : error, value)
+      })
   })
 }
+
+/** The library calls any body that it refuses invalid. */
+function isJson(body: string): boolean {
+  try {
+    JSON.parse(body)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const dangerousKey = 'The body has a key that no request has: __proto__, or a constructor with a prototype.'
 
 /** More than any request has. What reads a body calls itself for each level. */
 const levelsMax = 50

@@ -28,7 +28,7 @@ export const waits = {
   hot: { namedBy: 'an operator', what: 'more polls of a source (`hot`)', maxMs: dayMs },
   silence: {
     namedBy: 'an operator',
-    what: 'a silence, from its start, and the time until it starts',
+    what: 'a silence, from its start, and the time until it starts; a pause of a sink `for` a time',
     maxMs: 366 * dayMs,
   },
   lease: {

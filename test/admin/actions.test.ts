@@ -392,8 +392,12 @@ describe('bodies', () => {
         headers: { ...authorised, 'content-type': 'application/json' },
         payload,
       })
-    problemOf(await send('{"ids":'), 400)
-    problemOf(await send('{"__proto__":{"x":1},"ids":["a.1"]}'), 400)
+    const broken = await send('{"ids":')
+    problemOf(broken, 400)
+    expect(broken.json().detail).toMatch(/not valid JSON/)
+    const poisoned = await send('{"__proto__":{"x":1},"ids":["a.1"]}')
+    problemOf(poisoned, 400)
+    expect(poisoned.json().detail).toMatch(/^The body has a key that no request has: __proto__/)
     problemOf(await send(JSON.stringify({ ids: ['a.1'], sink: 'x'.repeat(2_000_000) })), 413)
     expect(calls).toEqual([])
     // As many ids as a request may name, of the longest names that there are.
