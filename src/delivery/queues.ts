@@ -12,8 +12,9 @@ import { NotFoundError } from '../lib/errors.ts'
 import { within } from '../lib/time-limit.ts'
 import { createFiredAlerts } from '../store/fired-alerts.ts'
 import { queuePrefix, sinkNamesKey, targetTagsName } from '../store/keys.ts'
-import type { RedisClient } from '../store/redis.ts'
+import { isRedisAway, type RedisClient } from '../store/redis.ts'
 import { type AttemptRecord, recordsMax } from './records/attempt-record.ts'
+import { putIntoQueue } from './unlisted.ts'
 
 /**
  * One queue a sink. Decides how a job is stored: its fixed id, which makes adding it again harmless for as long as its
@@ -77,10 +78,11 @@ const deadLetterKept = { age: deadLetterKeptMs / 1_000, count: 1_000_000, limit:
 const recordKeptMin = { ageMs: 24 * 3_600_000, count: 10_000 }
 
 export function createQueues(options: QueuesOptions): SinkQueues {
-  return viewOf(options, new Map())
+  return viewOf(options, new Map(), new Set())
 }
 
-function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQueues {
+/** `refused`: keys of jobs whose batch Redis refused to store, perhaps in the middle of a script. */
+function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>, refused: Set<string>): SinkQueues {
   const { redis, prefix, sinks, enqueueTimeoutMs = 10_000 } = options
   const jobOptions = jobOptionsFor(options.retention)
   const namesKey = sinkNamesKey(prefix)
@@ -95,6 +97,12 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQu
     if (sinks.includes(sink)) return anyQueue(sink)
     throw new NotFoundError(`There is no sink ${sink}.`)
   }
+  const putRefused = async (queue: AlertQueue, batch: readonly StoredJob[]) => {
+    for (const { id } of batch.filter((job) => refused.has(queue.toKey(job.id)))) {
+      await putIntoQueue(redis, queue, id)
+      refused.delete(queue.toKey(id))
+    }
+  }
   const store = async (queue: AlertQueue, jobs: readonly StoredJob[]) => {
     const inTime = (step: Promise<unknown>) =>
       within(enqueueTimeoutMs, `storing jobs for ${queue.name}`, step)
@@ -103,14 +111,24 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQu
     await inTime(queue.waitUntilReady())
     // Before its first alert is stored: if the sink leaves the config, its alerts are found by its name.
     await storeNames()
-    for (let from = 0; from < jobs.length; from += batchMax)
-      await inTime(queue.addBulk(jobs.slice(from, from + batchMax).map((job) => toBulkJob(job, jobOptions))))
+    for (let from = 0; from < jobs.length; from += batchMax) {
+      const batch = jobs.slice(from, from + batchMax)
+      try {
+        await inTime(queue.addBulk(batch.map((job) => toBulkJob(job, jobOptions))))
+      } catch (error) {
+        if (!isRedisAway(error)) for (const { id } of batch) refused.add(queue.toKey(id))
+        // At once, where Redis allows that: the next attempt may be another process's.
+        await putRefused(queue, batch).catch(() => {})
+        throw error
+      }
+      await putRefused(queue, batch)
+    }
     // And after: a process without this sink may have removed the empty queue and its name in between.
     await storeNames()
   }
   return {
     sinks,
-    reconfigured: (next) => viewOf({ ...options, ...next }, opened),
+    reconfigured: (next) => viewOf({ ...options, ...next }, opened, refused),
     redis,
     queue: queueOf,
     anyQueue,

@@ -8,6 +8,7 @@ import type { Logger } from '../telemetry/log.ts'
 import { type AlertJob, RetryLater } from './processor.ts'
 import type { AttemptRecord } from './records/attempt-record.ts'
 import type { QueueSettings, Tuning } from './settings.ts'
+import { putIntoQueue } from './unlisted.ts'
 
 /** BullMQ's consumer of one sink's queue, with every option that matters to the promise. */
 export type AlertWorker = Worker<JobData, AttemptRecord>
@@ -36,9 +37,9 @@ export function openWorker(options: WorkerOptions): AlertWorker {
   const worker: AlertWorker = new Worker(
     sink,
     async (job, token) => {
+      guardGivingBack(worker, job, options)
       const record = await options.process(job, token ?? '')
       if (!isTrimDue()) job.opts.removeOnComplete = false
-      storeBeforeGivingBack(job, options)
       return record
     },
     {
@@ -95,14 +96,34 @@ function pauseWhenRefused(worker: AlertWorker): void {
 
 /**
  * An acknowledged job that Redis refuses to record is given back by BullMQ as one that failed: perhaps much later, when Redis is
- * there again, and then due at once. Where the acknowledgement cannot be stored first, the job is left to its lock.
+ * there again, and then due at once. Where the acknowledgement cannot be stored first, the job is left to its lock. A script that
+ * was refused in its middle has taken the job from its list already.
  */
-function storeBeforeGivingBack(job: AlertJob, { storeAcknowledged }: WorkerOptions): void {
+function guardGivingBack(
+  worker: AlertWorker,
+  job: AlertJob,
+  { redis, storeAcknowledged }: WorkerOptions,
+): void {
   const giveBack = job.moveToFailed.bind(job)
+  const id = job.id ?? ''
   job.moveToFailed = async (...given) => {
-    await storeAcknowledged(job.id ?? '')
-    return giveBack(...given)
+    try {
+      await storeAcknowledged(id)
+      return await giveBack(...given)
+    } catch (error) {
+      if (!isRedisAway(error)) void putUntilTaken(worker, redis, id)
+      throw error
+    }
   }
+}
+
+async function putUntilTaken(worker: AlertWorker, redis: RedisClient, id: string): Promise<void> {
+  const isPut = () =>
+    putIntoQueue(redis, worker, id).then(
+      () => true,
+      () => false,
+    )
+  while (!worker.closing && !(await isPut())) await worker.delay(retryDelayMs)
 }
 
 /**

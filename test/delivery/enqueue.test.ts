@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { parseRow } from '../../src/alert/alert.ts'
 import { storedJob } from '../../src/alert/job.ts'
 import { parseJson } from '../../src/alert/json-number.ts'
-import { jobBytesMax } from '../../src/delivery/queues.ts'
+import { createQueues, jobBytesMax } from '../../src/delivery/queues.ts'
 import { pageBytesMax } from '../../src/feed/caller.ts'
+import { connectRedis } from '../../src/store/redis.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
 import { useRedis } from '../support/redis.ts'
-import { jobs, rig } from './rig.ts'
+import { jobs, rig, testSink, until } from './rig.ts'
 
 /** How alerts come into the queues. */
 
@@ -80,6 +82,32 @@ it('jobs that take long in all are stored, where each batch is stored in time', 
   await queues.enqueue(jobs('hook', 1, 250))
   expect(await hook.getWaitingCount()).toBe(250)
 })
+
+it.each(['xadd', 'hmget', 'lpush'])(
+  'jobs that were stored by half, where Redis refused %s in the middle, are stored whole by the next attempt',
+  async (command) => {
+    const { prefix, sender } = rig(server, ['hook'])
+    const user = (rule: string) =>
+      server.client().call('ACL', 'SETUSER', 'limited', 'on', 'nopass', '~*', '&*', '+@all', rule)
+    await user(`-${command}`)
+    const target = { url: server.url, username: 'limited' }
+    const redis = connectRedis({ target, profile: 'commands' }, createLogger({ level: 'silent' }))
+    onTestFinished(() => redis.disconnect())
+    const retention = { ageMs: 3_600_000, count: 1_000 }
+    const queues = createQueues({ redis, prefix, sinks: ['hook'], retention })
+    await expect(queues.enqueue(jobs('hook', 1, 3))).rejects.toThrow()
+    await user('+@all')
+    await queues.enqueue(jobs('hook', 1, 3))
+    await queues.enqueue(jobs('hook', 1, 3))
+    expect(await queues.queue('hook').getWaitingCount()).toBe(3)
+    const hook = testSink('hook')
+    sender([hook])
+    await until('sent', () => hook.sends.length === 3)
+    await until('recorded', async () => (await queues.queue('hook').getCompletedCount()) === 3)
+    await queues.enqueue(jobs('hook', 1, 3))
+    expect(await queues.queue('hook').getWaitingCount()).toBe(0)
+  },
+)
 
 it.each(['1e20', '1e9', '1e400', '-0', '1.0', '1'])(
   'a row that fills its page with %s has room in its queue',

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { connectRedis, type RedisClient, type RedisProfile } from '../../src/store/redis.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { delivered, hang, jobs, rig, testSink, until } from './rig.ts'
+import { delivered, hang, jobs, rig, testSink, unavailable, until } from './rig.ts'
 
 const servers: RedisServer[] = []
 
@@ -184,3 +184,30 @@ describe('an acknowledgement that Redis refuses to record, and to store', () => 
     for (const client of opened) client.disconnect()
   }, 30_000)
 })
+
+it.each(['hset', 'hget'])(
+  'a job that Redis refuses to give back, %s in the middle of a script, is tried again',
+  async (command) => {
+    const server = await ownServer()
+    const { lines, queues, sender } = rig(server, ['hook'])
+    const user = (rule: string) =>
+      server.client().call('ACL', 'SETUSER', 'limited', 'on', 'nopass', '~*', '&*', '+@all', rule)
+    await user('+@all')
+    const target = { url: server.url, username: 'limited' }
+    const redisBlocking = connectRedis({ target, profile: 'blocking' }, createLogger({ level: 'silent' }))
+    const sink = testSink('hook', async () => {
+      if (sink.sends.length > 1) return delivered
+      await user(`-${command}`)
+      return unavailable
+    })
+    const tuning = { lockMs: 1_000, stalledIntervalMs: 200, takeOverMs: 100 }
+    sender([sink], { tuning, more: { redisBlocking } })
+    await queues.enqueue(jobs('hook', 1, 1))
+    const queue = queues.queue('hook')
+    await until('refused', () => lines.some(({ reason }) => /can't run this command/.test(String(reason))))
+    await user('+@all')
+    await until('recorded', async () => (await queue.getCompletedCount()) === 1)
+    expect(sink.sends.length).toBe(2)
+    redisBlocking.disconnect()
+  },
+)
