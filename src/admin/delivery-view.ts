@@ -61,7 +61,7 @@ export interface DeliveryRow extends AlertView {
   /** Why it waits or was given up; null when there is no special reason. */
   readonly reason: string | null
   readonly nextAttemptAt?: string | null
-  /** What `reason` is made of, where it was held back. */
+  /** The facts behind `reason`, where `state` is `held`. */
   readonly withheld?: WithheldCause
 }
 
@@ -145,8 +145,9 @@ export interface WithheldCause {
   readonly route: string | null
   readonly reason: 'silenced' | 'muted' | 'throttled' | 'unrouted'
   readonly until: string | null
-  /** The id of the silence, if a silence withheld it, and what an operator wrote there. */
+  /** The id of the silence, if a silence withheld it. */
   readonly silence: string | null
+  /** What an operator wrote in that silence. */
   readonly comment: string | null
 }
 

@@ -21,7 +21,7 @@ export function readPrice(record: unknown, reading: Reading, names: ReadingNames
   return price !== undefined && price > 0 ? price : undefined
 }
 
-/** One that a market can have, and a line has room for; without the sign of a zero. */
+/** A number as large or small as a market can have, which fits into a line; -0 is 0. */
 export function numberOf(value: unknown): number | undefined {
   const number = value instanceof JsonNumber ? Number(value.text) : value
   if (number === 0) return 0
@@ -31,7 +31,7 @@ export function numberOf(value: unknown): number | undefined {
 }
 
 const sizeMin = 1e-9
-/** Of money in rials a country has some 1e17. */
+/** All money of a country is about 1e17 rials. */
 const sizeMax = 1e20
 
 export function readField(record: unknown, reading: Reading, names: ReadingNames): unknown {

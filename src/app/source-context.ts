@@ -68,8 +68,8 @@ const connections = 100
 const callTimeoutMs = 8_000
 /**
  * A hundred rows of ten KB, or one record whose Persian text is all escaped. Nothing else runs while an answer is read, and twenty
- * may come at the same time: at most 0.05 s each with these limits, where 50,000 numbers as 1.10 took 0.2 s. What an alert
- * brings of a record is read, stored and sent several times more.
+ * may come at the same time: at most 0.05 s each with these limits, where 50,000 numbers as 1.10 took 0.2 s. A record has the lower
+ * limit because it is parsed, stored and sent again for each alert.
  */
 const bodyBytesMax = 1_048_576
 const exactNumbersMax = { page: 15_000, record: 5_000 }

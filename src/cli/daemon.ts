@@ -105,7 +105,7 @@ export function connectDaemon(options: DaemonOptions): Daemon {
     if (!response.headers.has(versionHeader)) throw notABridgeError(base, response.status)
     const answer = await readAnswer(response).catch((cause: unknown) => {
       throw new NoAnswerError(
-        `The bridge at ${base} began an answer and did not end it; ask again, also what became of an order.`,
+        `The bridge at ${base} did not end its answer. What you asked it to do may have been done.`,
         { cause },
       )
     })

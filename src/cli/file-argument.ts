@@ -1,4 +1,4 @@
-import { readFlowingFile } from '../config/flowing-file.ts'
+import { readPipeOrFile } from '../config/pipe-file.ts'
 import { describeReadError } from '../config/read-error.ts'
 import { errorCode, UserError } from '../lib/errors.ts'
 
@@ -13,7 +13,7 @@ export async function readFileArgument(
   const isInput = file === '-'
   const name = isInput ? 'standard input' : file
   try {
-    const text = isInput ? await readInput() : readFlowingFile(file, bytesMax)
+    const text = isInput ? await readInput() : readPipeOrFile(file, bytesMax)
     return { name, text }
   } catch (thrown) {
     const why =

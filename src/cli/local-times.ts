@@ -2,8 +2,8 @@ import { isMapping } from '../alert/value.ts'
 import { wallTime } from '../lib/zone.ts'
 
 /**
- * An answer of the bridge with its instants on the clock of `timeZone`, for people: whole values, and those in sentences of the bridge,
- * not what is within other texts. Each says its offset, so that commands take it as it is shown.
+ * An answer of the bridge for people, with its instants on the clock of `timeZone`: whole values, and those within sentences of the
+ * bridge, but not within other texts. Each has its offset, so that commands take it as it is shown.
  */
 export function localTimes(answer: unknown, timeZone: string): unknown {
   if (typeof answer === 'string') return wholeForm.test(answer) ? onClock(answer, timeZone) : answer
@@ -22,7 +22,7 @@ export function localSentences(text: string, timeZone: string): string {
   return text.replace(ownInstants, (_all, before, instant) => before + onClock(instant, timeZone))
 }
 
-/** Where the bridge itself writes, by the answer that the text is in; the words of a receiver have the same names elsewhere. */
+/** Whether the bridge wrote this field of `answer`; in other answers a field of this name may be what a receiver said. */
 function isSentence(name: string, answer: Readonly<Record<string, unknown>>): boolean {
   if (name === 'text') return ['silence', 'decisions', 'code', 'name'].some((other) => other in answer)
   if (name === 'reason') return answer['state'] === 'held' || 'nextPollAt' in answer
@@ -36,7 +36,7 @@ function inSentences(value: unknown, timeZone: string): unknown {
 
 const instant = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?(?:Z|[+-]\d\d:\d\d)`
 const wholeForm = new RegExp(`^${instant}$`)
-/** As the bridge writes them: a mute, a silence, a throttle, a pause, a lease, a process, a rule, `explain`. */
+/** What the bridge writes before an instant, of a mute, a silence, a throttle, a pause, a lease, a process, a rule, and in `explain`. */
 const ownInstants = new RegExp(
   `((?:\\b(?:muted|throttled|silenced by \\S+|is paused) until|^as of|\\brunning since|; its lease ends at|\\blast evaluated|\\bwas due) )(${instant})`,
   'gm',

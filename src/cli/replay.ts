@@ -61,7 +61,7 @@ export function replayCommand(): Command {
     })
 }
 
-/** What is known and was not queued waits still, was queued by this order before, or never went to that sink. */
+/** A known alert that was not queued still waits, was queued by this command before, or never went to that sink. */
 function noneEnded(sink: string | undefined): string {
   const where = sink === undefined ? '' : ` at ${printable(sink)}`
   return `; none has ended${where}: \`deliveries ID\` shows where each is`

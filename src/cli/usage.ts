@@ -44,7 +44,7 @@ export function urlOption(text: string, place?: unknown): string {
 export function alertOf(text: string): { source: string; id: number } {
   const match = /^([a-z0-9-]+)\.(\d{1,16})$/.exec(text)
   const id = Number(match?.[2])
-  // Beyond, a number would become its neighbour.
+  // A larger number would be rounded to its neighbour.
   if (match?.[1] && Number.isSafeInteger(id)) return { source: match[1], id }
   throw new UsageError(`"${text}" is no alert: expected SOURCE.ID, such as main.4711.`)
 }

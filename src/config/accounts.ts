@@ -66,7 +66,7 @@ export function sharedTokens({ sources }: Config): Complaint[] {
   })
 }
 
-/** Undefined where its file cannot be read now. */
+/** Undefined while its file cannot be read. */
 function revealed(secret: Secret): string | undefined {
   try {
     return secret.reveal()

@@ -2,8 +2,8 @@ import { statSync } from 'node:fs'
 import { type Document, isMap, isSeq, LineCounter, parseDocument, type YAMLError } from 'yaml'
 import { errorCode } from '../lib/errors.ts'
 import { readSmallFile } from '../lib/small-file.ts'
-import { readFlowingFile } from './flowing-file.ts'
 import { byLocation, type Mistake, mistakesMax } from './mistake.ts'
+import { readPipeOrFile } from './pipe-file.ts'
 import { describeReadError } from './read-error.ts'
 import { configBytesMax, sizeProblem, tooManyBytes } from './size.ts'
 import { describeYamlError, startOf } from './yaml-error.ts'
@@ -57,7 +57,7 @@ export function readConfigText(
   try {
     const stat = statSync(path)
     if (stat.isDirectory()) return refuse('this is a folder, not a config file')
-    return { ok: true, text: (again ? readSmallFile : readFlowingFile)(path, configBytesMax) }
+    return { ok: true, text: (again ? readSmallFile : readPipeOrFile)(path, configBytesMax) }
   } catch (thrown) {
     if (errorCode(thrown) === 'EFBIG') return { ok: false, mistake: tooManyBytes }
     return refuse(`the file cannot be read: ${describeReadError(thrown)}`)

@@ -34,7 +34,7 @@ export function warningsOf(config: Config, given: unknown): Complaint[] {
           ? [
               {
                 path: [...path, 'startFrom'],
-                message: 'this lies ahead: on a first start, what fires until then is never sent',
+                message: 'this is in the future: on a first start, alerts that fire before it are never sent',
                 bare: true,
               },
             ]

@@ -217,7 +217,7 @@ function firstPage({ clock }: Pick<BuyerOptions, 'clock'>): Pages {
   return { startMs: clock.now(), next: 1, last: Number.MAX_SAFE_INTEGER, alone: 0, complete: true }
 }
 
-/** Since the first of several pages was read, trade may have moved many rows from one to another. */
+/** Whether trade may have moved many rows to other pages since the first of several was read. */
 function areOld({ startMs, next, last }: Pages, { clock }: Pick<BuyerOptions, 'clock'>): boolean {
   return next > 1 && last > 1 && Math.abs(clock.now() - startMs) > pagesTogetherMs
 }

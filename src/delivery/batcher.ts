@@ -34,8 +34,9 @@ interface Group {
   timer: NodeJS.Timeout
 }
 
-/** A digest waits for the next alert so long, and never longer than this in all: more than any alert waits for its context. */
+/** A digest is sent when no further alert has joined it for so long. */
 const quietMs = 1_500
+/** How long a digest is open at most: longer than any alert waits for its context. */
 const digestWaitMsMax = 12_000
 
 export class Batcher {
@@ -58,7 +59,7 @@ export class Batcher {
     this.#messenger = new Messenger({ ...options, limiter: this.#limiter, stopping: this.#stopping.signal })
   }
 
-  /** `context` is looked up for an alert that joins as soon as it has come: a digest of its target waits for it. */
+  /** Returns `context`, which an alert waits for before it joins; until then the digest of its target stays open. */
   async expect<T>(target: string | undefined, context: Promise<T>): Promise<T> {
     this.#countExpected(target, 1)
     return context.finally(() => this.#countExpected(target, -1))

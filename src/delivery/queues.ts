@@ -25,8 +25,8 @@ export type AlertQueue = Queue<JobData, AttemptRecord>
 export interface SinkQueues {
   /**
    * Resolves once every job is stored in its sink's queue. Ids are fixed, so adding one that is there already, waiting
-   * or ended, changes nothing. After any throw some may be stored and some not, and nothing is under way that has not run out of
-   * its time: add all of them again. Throws a NotFoundError for a sink that has no queue.
+   * or ended, changes nothing. After any throw some may be stored and some not: add all of them again. By then nothing is still
+   * being stored, but for calls that ran out of time. Throws a NotFoundError for a sink that has no queue.
    */
   enqueue(jobs: readonly DeliveryJob[]): Promise<void>
   readonly sinks: readonly string[]
@@ -64,7 +64,7 @@ interface QueuesOptions {
 
 /** `addBulk` is one pipeline: a batch keeps Redis busy for about a millisecond. */
 const batchMax = 100
-/** Sinks whose jobs are stored side by side: each takes three answers of Redis. */
+/** The jobs of so many sinks are stored at the same time; each sink waits for three answers of Redis. */
 const sinksAtOnce = 10
 /**
  * No row of a feed page may be refused here: every poll would try it again. A page has 5 MiB at most, and a number that

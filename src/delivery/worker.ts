@@ -95,9 +95,9 @@ function pauseWhenRefused(worker: AlertWorker): void {
 }
 
 /**
- * An acknowledged job that Redis refuses to record is given back by BullMQ as one that failed: perhaps much later, when Redis is
- * there again, and then due at once. Where the acknowledgement cannot be stored first, the job is left to its lock. A script that
- * was refused in its middle has taken the job from its list already.
+ * When Redis refuses to record an acknowledged job, BullMQ puts it back as one that failed, perhaps much later, and it is due at once.
+ * So the acknowledgement is stored first; where that fails, too, nobody takes the job before its lock expires. A script that was
+ * refused in its middle has already taken the job from its list.
  */
 function guardGivingBack(
   worker: AlertWorker,

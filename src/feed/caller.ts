@@ -44,10 +44,7 @@ export interface FeedClientOptions {
   readonly connections?: number
   /** Decoded bytes of one answer. */
   readonly bodyBytesMax?: number
-  /**
-   * Numbers of one answer that are kept as they came, where they are asked for so: a page, or a record, with more is too
-   * large.
-   */
+  /** How many numbers of one answer may be kept as they came, by its form; an answer with more is too large. */
   readonly exactNumbersMax?: Readonly<Record<Endpoint['answer']['envelope'], number>>
   readonly clock?: Clock
   readonly onExchange?: (exchange: Exchange) => void

@@ -87,7 +87,7 @@ async function walk(deps: PollDeps, options: PollOptions, tally: Tally): Promise
   let step = await takePage(poll, 1, 'head')
   while (step.next.kind === 'read') {
     if (tally.pages >= (options.pagesMax ?? pagesMaxDefault)) return 'page_limit'
-    // Where pages are slow, the head is read again in between; but no poll of a catch-up reads the head alone.
+    // Where pages are slow, the next poll reads the head again; not after the head alone, or a catch-up would never go on.
     if (tally.pages > 1 && deps.clock.monotonicMs() >= freshUntilMs) return 'page_limit'
     step = await takePage(poll, step.next.page, step.progress)
   }

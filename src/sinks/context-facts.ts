@@ -56,8 +56,8 @@ export function contextFacts(
 }
 
 /**
- * Between marks of the reader's direction, so that Latin names and their numbers stay together, each at its place. The rest is left
- * out where there is no room for one: a figure that is cut off is another figure.
+ * Between marks of the reader's direction, so that Latin names and their numbers stay together, each at its place. The first part
+ * that has no room is left out with all after it: a figure that is cut off would be read as another one.
  */
 function listed(parts: readonly string[], display: Display): string {
   const direction = displayDirection(display)

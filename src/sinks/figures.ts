@@ -17,7 +17,7 @@ export function roundedText(
   return formatted(value, display, { ...rounding, signDisplay })
 }
 
-/** Two digits after its point, and more where fewer would make little of a small figure, or nothing. */
+/** Two digits after the point; of a figure that would then have fewer than three significant digits, those three. */
 const rounding = {
   maximumFractionDigits: 2,
   maximumSignificantDigits: 3,

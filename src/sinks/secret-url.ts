@@ -29,7 +29,7 @@ export function hideUrl(url: URL, helpers: AttemptHelpers): void {
 
 /**
  * What may be a credential in an address that is no secret in the config, in each form that is to be hidden: parts of the path
- * that look like a token, and each value of the query, as where a config is shown.
+ * that look like a token, and each value of the query.
  */
 export function tokensIn(url: URL): readonly string[] {
   const parts = [...url.pathname.split('/').filter(looksLikeToken), ...url.searchParams.values()]

@@ -250,17 +250,17 @@ export function probeKey(prefix: string): string {
 
 /**
  * The `prefix` option of every BullMQ queue and worker; BullMQ owns the keys beneath, but for two fields of a job's hash
- * (`delivery/job-fields.ts`), the tags of targets (`targetTagsName`) and the ids of what was dropped (`droppedName`). Lost: the jobs in it, together with their rows' entries in
- * `seen`, so that the next poll creates them again.
+ * (`delivery/job-fields.ts`), `targetTagsName` and `droppedName`. Lost: the jobs in it, together with their rows' entries in `seen`, so
+ * that the next poll creates them again.
  */
 export function queuePrefix(prefix: string): string {
   return `${hashTag(prefix)}:queue`
 }
 
 /**
- * ZSET beside a queue, id of a job that an operator dropped → when (s), the newest 100,000. Expires 90 days after the last; so long the
- * name of its sink is known. Lost: a comparison of configs takes such an alert for one that had not gone to this sink, and `why` does not
- * say that it was dropped.
+ * ZSET beside a queue, id of a job that an operator dropped → when (s), the newest 100,000. Expires 90 days after the last; until then
+ * the name of the sink is kept. Lost: a comparison of configs takes such an alert for one that had not gone to this sink, and `why`
+ * does not say that it was dropped.
  */
 export const droppedName = 'dropped'
 

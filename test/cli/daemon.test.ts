@@ -233,7 +233,7 @@ describe('an answer that begins and does not end', () => {
       const { out, thrown } = await run(command, ...args, '--url', url)
       expect(thrown).toBeInstanceOf(NoAnswerError)
       expect(String(thrown)).toContain(
-        `The bridge at ${url} began an answer and did not end it; ask again, also what became of an order.`,
+        `The bridge at ${url} did not end its answer. What you asked it to do may have been done.`,
       )
       expect(out).toBe('')
     }

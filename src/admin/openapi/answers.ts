@@ -67,8 +67,9 @@ const withheldCause = z.object({
 
 export const deliveryRow = takes<DeliveryRow>()(
   z.object({
-    ...{ ...rowFields, state: z.enum(rowStates), reason: text.nullable() },
-    withheld: withheldCause.optional().describe('What `reason` is made of, where it was held back.'),
+    ...rowFields,
+    ...{ state: z.enum(rowStates), reason: text.nullable() },
+    withheld: withheldCause.optional().describe('The facts behind `reason`, where `state` is `held`.'),
   }),
 )
 export const deadLetter = takes<DeadLetterRow>()(

@@ -11,7 +11,10 @@ export function englishText(text: string): Html {
   return html`<bdi dir="ltr" lang="en">${text}</bdi>`
 }
 
-/** `server_error: what the receiver said`: the word in the language of the page, the rest as it came; else `other` shows all of it. */
+/**
+ * A reason such as `server_error: 503 moved`: its first word in the language of the page, what the receiver said as it came. A text
+ * that begins with no known reason is shown by `other`.
+ */
 export function failure(
   text: string,
   reasons: Readonly<Record<string, string>>,

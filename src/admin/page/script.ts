@@ -118,11 +118,11 @@ export const script = `(() => {
       events = new EventSource('/api/v1/events')
       for (const name of ['open', 'beat', 'change']) events.addEventListener(name, hear)
       events.addEventListener('change', refresh)
-      // Not at once: this also happens to a page that is being left, and the next one waits until it has ended.
+      // Later: a page that is being left has this event, too, and the next page waits until its handler has ended.
       events.addEventListener('error', () => setTimeout(refresh))
     }
   }
-  // After the first paint: what this asks for would take the processor from it.
+  // After the first paint, which would otherwise wait for the processor.
   requestAnimationFrame(() => setTimeout(() => {
     document.documentElement.setAttribute('data-painted', '')
     listen()

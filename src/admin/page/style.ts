@@ -63,7 +63,7 @@ small { display: block; font-size: 12.5px; line-height: 1.4; color: var(--soft);
 .numbers small { letter-spacing: 0; }
 
 section { margin-top: 32px; }
-/* The verdict is painted alone, the lists in the frame after it: they take longer than all before them. That frame is tall, so that a reload finds its place in them. */
+/* The first frame has the verdict alone; the lists, which take longer than all above them, come in the next. In the first frame their place is 20,000 px tall, so that a reload can scroll to where the reader was. */
 :root:not([data-painted], :has(:target)) section { animation: next-frame 1ms; }
 :root:not([data-painted], :has(:target)) section:first-of-type { animation: next-frame 1ms, tall 1ms; }
 @keyframes next-frame { from, to { content-visibility: hidden; } }

@@ -150,7 +150,7 @@ async function sourceOf(
 
 const unitsPerDayUsual = 2_000
 
-/** What is no number is given to the check of the config as it was typed. */
+/** An answer that is no number is returned as it was typed: the check of the config refuses it by that text. */
 async function askUnits(terminal: Terminal | undefined): Promise<number | string> {
   const answer = await terminal?.ask(`Units that the bridge may spend a day [${unitsPerDayUsual}]`)
   if (!answer) return unitsPerDayUsual

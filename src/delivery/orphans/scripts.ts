@@ -12,8 +12,8 @@ else
 end`
 
 /**
- * KEYS the set or list of the state, the job, its logs, its lock, where it is dropped the names of dropped ones · ARGV id, and those of
- * `rememberDropped`
+ * KEYS the set or list of the state, the job, its logs, its lock, and to drop it the set of dropped ids
+ * ARGV id, those of `rememberDropped`
  * Returns 1 when the job was removed; 0 when a process has it, or it is in another state by now; -1 when it is gone.
  */
 export const removeScript = `

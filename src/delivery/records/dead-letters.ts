@@ -83,7 +83,7 @@ function ofLetters(order: Order): Omit<Operation, 'name' | 'act'> {
 }
 
 /**
- * KEYS the failed jobs, the names of dropped ones, then what belongs to the job · ARGV id, and those of `rememberDropped`
+ * KEYS the failed jobs, the set of dropped ids, then what belongs to the job · ARGV id, those of `rememberDropped`
  * Returns 1, or 0 when it is no dead letter any more: then another request is sending it again.
  */
 const dropScript = `

@@ -69,7 +69,7 @@ export interface TlsSettings {
 }
 
 export const bodyBytesMax = 16_384
-/** More than the 5 s after which a lookup asks the second name server; there is time left for the answer. */
+/** More than the 5 s after which a lookup asks the second name server. */
 const connectTimeoutMsMax = 8_000
 const headerBytesMax = 16_384
 /** Receivers drop idle connections after 5 s and more; a POST on a dropped one is a failed attempt. */
@@ -115,7 +115,7 @@ export function createHttpClient(options: HttpOptions): HttpClient {
   }
 }
 
-/** A request outlives its attempt where a proxy refuses it and the body of the refusal does not end. */
+/** Where a proxy refuses a request and never ends its answer, the request outlives its attempt. */
 async function end(dispatcher: Dispatcher, limitMs: number): Promise<void> {
   if (!(await settlesWithin(limitMs, dispatcher.close()))) await dispatcher.destroy()
 }
@@ -154,7 +154,7 @@ function agentThrough(proxy: string, options: HttpOptions, tls: TlsSettings): Di
     proxyTls,
     requestTls: tls,
     connectTimeout: connectTimeoutMs(options),
-    // Without it a proxy that accepts and never answers keeps the end of the sink waiting for five minutes.
+    // A proxy that accepts a connection and never answers would delay the end of the sink by five minutes.
     clientFactory: (proxyOrigin, settings) =>
       new Pool(proxyOrigin, { ...settings, headersTimeout: options.timeoutMs }),
   })

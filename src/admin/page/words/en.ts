@@ -198,7 +198,7 @@ export const english = {
   held: ({ text }: WithheldCause & { readonly text: string }, _when: (iso: string) => HtmlPart): HtmlPart =>
     foreign(text),
   noSink: 'no sink',
-  /** Why a sink did not take an alert, by the names that the records have. */
+  /** Why a sink did not take an alert, by the reason in its record; a reason without an entry is shown as it is. */
   reasons: {} as Readonly<Record<string, string>>,
   noRoute: 'no route named a sink for it',
   deliveries: 'Deliveries',

@@ -82,7 +82,7 @@ function inBrackets(reason: string | null): HtmlPart {
   return reason ? html` (${foreign(reason)})` : null
 }
 
-/** Of a sink: its word is ours, the rest that of the receiver. */
+/** Why a sink fails: the bridge's reason in Persian, then what the receiver said, as it came. */
 function failed(reason: string | null): HtmlPart {
   return reason ? html` (${failure(reason, persianReasons)})` : null
 }

@@ -26,7 +26,7 @@ export const persianReasons: Readonly<Record<RetryReason | DeadReason | 'stalled
   unknown: 'دلیل دانسته نیست',
 }
 
-/** Without a verb in it, since what held it back may be over or not. */
+/** Without a verb, since the mute, silence or throttle may be over or not. */
 export function persianHeld(
   { reason, route, until, silence, comment }: WithheldCause,
   when: (iso: string) => HtmlPart,

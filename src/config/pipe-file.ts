@@ -3,15 +3,15 @@ import { errorCode } from '../lib/errors.ts'
 import { readParts } from '../lib/small-file.ts'
 
 /**
- * A file that may be a pipe, such as `/dev/stdin` or `<(sops -d config.yaml)`, as UTF-8: for what is read once, at a start,
- * since it blocks the process. It may be silent for `idleMsMax`. Throws as `readSmallFile` does, and an error with the code
- * `ETIMEDOUT`.
+ * A file or a pipe, such as `/dev/stdin` or `<(sops -d config.yaml)`, as UTF-8. Blocks the process while it waits, so it is only for
+ * what is read once, at the start. Throws what `readSmallFile` throws, and an error with the code `ETIMEDOUT` when nothing came for
+ * `idleMsMax`.
  */
-export function readFlowingFile(path: string, bytesMax: number, idleMsMax = defaultIdleMsMax): string {
-  // Otherwise opening a pipe waits for its writer, and reading it for what that writes.
+export function readPipeOrFile(path: string, bytesMax: number, idleMsMax = defaultIdleMsMax): string {
+  // Without O_NONBLOCK, opening a pipe waits for its writer, and reading it for data, both without a limit.
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
-    // That of a pipe with a name may still come; one that is open already (/dev/stdin, /dev/fd/63) has had its writer.
+    // The writer of a named pipe may still come; a pipe that is open already (/dev/stdin, /dev/fd/63) has or had one.
     let awaitsWriter = fstatSync(file).isFIFO() && !/^\/(dev|proc)\//.test(path)
     return readParts(path, bytesMax, (part) => {
       const endMs = performance.now() + idleMsMax
@@ -22,7 +22,7 @@ export function readFlowingFile(path: string, bytesMax: number, idleMsMax = defa
           return bytes
         }
         if (performance.now() > endMs)
-          throw Object.assign(new Error(`${path} was silent for ${idleMsMax} ms`), { code: 'ETIMEDOUT' })
+          throw Object.assign(new Error(`nobody wrote to ${path} for ${idleMsMax} ms`), { code: 'ETIMEDOUT' })
         Atomics.wait(sleeper, 0, 0, pollMs)
       }
     })
@@ -31,7 +31,7 @@ export function readFlowingFile(path: string, bytesMax: number, idleMsMax = defa
   }
 }
 
-/** Undefined where there is nothing yet. */
+/** Undefined while there is nothing to read yet. */
 function readNow(file: number, part: Buffer): number | undefined {
   try {
     return readSync(file, part, 0, part.length, null)
@@ -41,7 +41,7 @@ function readNow(file: number, part: Buffer): number | undefined {
   }
 }
 
-/** Whoever writes may have to decrypt it, or to ask for it over a network. */
+/** The program that writes may have to decrypt the text, or to fetch it over a network. */
 const defaultIdleMsMax = 30_000
 const pollMs = 20
 const sleeper = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))

@@ -4,16 +4,16 @@ import { closeSync, constants, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import { readFlowingFile } from '../../src/config/flowing-file.ts'
+import { readPipeOrFile } from '../../src/config/pipe-file.ts'
 import { testFolder } from '../support/process.ts'
 
-describe('a file that may flow', () => {
+describe('a file that may be a pipe', () => {
   it('may be a device', () => {
-    expect(readFlowingFile('/dev/null', 10)).toBe('')
-    expect(() => readFlowingFile('/dev/zero', 10)).toThrow(/larger than 10 bytes/)
+    expect(readPipeOrFile('/dev/null', 10)).toBe('')
+    expect(() => readPipeOrFile('/dev/zero', 10)).toThrow(/larger than 10 bytes/)
   })
 
-  it('is waited for until it ends, and no longer than it may be silent', async () => {
+  it('is waited for until it ends, and no longer than nobody may write to it', async () => {
     const path = join(testFolder(), 'pipe')
     execFileSync('mkfifo', [path])
     const reader = spawn(process.execPath, program(path, 10_000), { stdio: 'pipe' })
@@ -21,12 +21,12 @@ describe('a file that may flow', () => {
     const written = once(spawn('sh', ['-c', write, path], { stdio: 'ignore' }), 'exit')
     expect(await text(reader.stdout)).toBe('first\nsecond\n')
     await written
-    // Whoever opens it and writes nothing counts as little as nobody.
+    // A program that opens it and writes nothing counts like no program at all.
     for (const open of [() => undefined, () => openSync(path, constants.O_RDWR)]) {
       const idle = open()
       const read = () =>
         execFileSync(process.execPath, program(path, 100), { timeout: 10_000, stdio: 'pipe' })
-      expect(read).toThrow(/was silent for 100 ms/)
+      expect(read).toThrow(/nobody wrote to .* for 100 ms/)
       if (idle !== undefined) closeSync(idle)
     }
   })
@@ -39,11 +39,11 @@ describe('a file that may flow', () => {
 
 /** In a process of its own, which can be ended if it waits for ever. */
 function program(path: string, idleMsMax: number): readonly string[] {
-  const module = JSON.stringify(join(import.meta.dirname, '../../src/config/flowing-file.ts'))
-  const read = `readFlowingFile(${JSON.stringify(path)}, 100, ${idleMsMax})`
+  const module = JSON.stringify(join(import.meta.dirname, '../../src/config/pipe-file.ts'))
+  const read = `readPipeOrFile(${JSON.stringify(path)}, 100, ${idleMsMax})`
   return [
     '--input-type=module',
     '-e',
-    `import { readFlowingFile } from ${module}; process.stdout.write(${read})`,
+    `import { readPipeOrFile } from ${module}; process.stdout.write(${read})`,
   ]
 }
