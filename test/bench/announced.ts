@@ -8,7 +8,7 @@ import { benchOptions } from './compare.ts'
 import { benchStartMs } from './traces.ts'
 
 /** Forty rules of the sandbox, announced in one way or not read at all, through the live planner with a simulated clock. */
-export interface AnnouncedHistory {
+interface AnnouncedHistory {
   readonly how: Announcement | 'unread'
   readonly seed: number
   readonly days: number
@@ -19,7 +19,7 @@ export interface AnnouncedHistory {
   readonly wrongFromDay?: number
 }
 
-export interface AnnouncedResult {
+interface AnnouncedResult {
   /** Mean lag of each day, as a part of that of even polls; and of all days but the first. */
   readonly days: readonly number[]
   readonly mean: number

@@ -3,7 +3,7 @@ import type { ScheduleOptions } from '../../src/schedule/schedule.ts'
 import type { Trace } from './traces.ts'
 
 /** What ours is measured against. Each gives its polls over the whole trace, never more than the units of a day. */
-export type Policy = (trace: Trace, options: ScheduleOptions) => number[]
+type Policy = (trace: Trace, options: ScheduleOptions) => number[]
 
 /** Knows the rate of every minute that is to come: the fair limit for a Poisson feed. */
 export const trueRate: Policy = (trace, options) => byRate(trace, options, trace.trueRate)

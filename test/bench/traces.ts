@@ -32,7 +32,6 @@ export type ScenarioName = (typeof scenarioNames)[number]
 
 /** Saturday 2024-01-06 00:00 in Tehran, which keeps +03:30 all year. */
 export const benchStartMs = Date.UTC(2024, 0, 5, 20, 30)
-export const benchTimeZone = 'Asia/Tehran'
 const minutes = 1_440
 
 export function createTrace(name: ScenarioName, seed: number, days = 70): Trace {

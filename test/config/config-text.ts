@@ -15,7 +15,7 @@ export const fixtureEnv = {
   FLAG: 'true',
 }
 
-export interface Fixture {
+interface Fixture {
   readonly name: string
   readonly path: string
   readonly text: string

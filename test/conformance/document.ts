@@ -3,7 +3,7 @@
  * stand in. Nothing here comes from the code of the bridge: client and sandbox are both held against it.
  */
 
-export interface DocumentedParameter {
+interface DocumentedParameter {
   readonly name: string
   readonly type: 'integer' | 'string' | 'boolean' | 'strings'
   readonly required?: true

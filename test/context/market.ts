@@ -16,7 +16,7 @@ export interface Market {
   put(instrument: MarketInstrument, place: number): void
 }
 
-export type Behaviour =
+type Behaviour =
   | { readonly delayMs: number }
   | {
       readonly status: number
@@ -27,7 +27,7 @@ export type Behaviour =
   | { readonly body: string }
   | { readonly hang: true }
 
-export interface MarketInstrument {
+interface MarketInstrument {
   readonly symbol: string
   readonly slug: string
 }

@@ -33,7 +33,7 @@ export interface Rig {
   receiver(options?: { tls?: boolean }): Promise<TestReceiver>
 }
 
-export interface TestReceiver {
+interface TestReceiver {
   readonly url: string
   arrived(): number
   connections(): number

@@ -132,7 +132,7 @@ export interface Rig {
   attempts(): Record<string, unknown>[]
 }
 
-export interface SenderSetup {
+interface SenderSetup {
   settings?: Partial<SinkSettings>
   tuning?: Partial<Tuning>
   more?: Partial<SenderOptions>

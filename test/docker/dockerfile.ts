@@ -1,5 +1,5 @@
 /** A Dockerfile as the builder reads it: comments gone, continued lines joined, one entry an instruction. */
-export interface Instruction {
+interface Instruction {
   readonly word: string
   readonly rest: string
   /** The stage it belongs to, by the name after AS; the lines before the first FROM have none. */

@@ -74,7 +74,7 @@ export function toFeedRow(row: MemoryRow): FeedRow {
 }
 
 /** Queues that keep what they are given, by job id, like those of BullMQ while they remember a job. */
-export class MemoryQueues {
+class MemoryQueues {
   readonly jobs = new Map<string, DeliveryJob>()
   readonly order: number[] = []
   repeats = 0

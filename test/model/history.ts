@@ -23,7 +23,7 @@ export interface History {
   readonly lags?: readonly number[]
 }
 
-export interface Wide {
+interface Wide {
   /** What the dates of the first rows are, from the list of `oddDates`; 0: true. */
   readonly datesBefore: number
   readonly backfill: boolean
@@ -47,7 +47,7 @@ export interface Turn {
   readonly wide?: WideTurn
 }
 
-export interface WideTurn {
+interface WideTurn {
   /** Hours that pass before the turn. */
   readonly hours: number
   /** The clocks from now on, as they differ from the feed's; null: as they were. */
@@ -199,7 +199,7 @@ export const plainHistories: fc.Arbitrary<History> = fc
       : { ...history, turns: history.turns.map((each) => ({ ...each, flush: false })) },
   )
 
-export const laggingHistories: fc.Arbitrary<History> = fc.record({
+const laggingHistories: fc.Arbitrary<History> = fc.record({
   startFrom,
   late: fc.constant(false),
   before: fc.nat(40),
@@ -207,7 +207,7 @@ export const laggingHistories: fc.Arbitrary<History> = fc.record({
 })
 
 // With `now`, rows that only the fresher server shows at the start are told from history by their dates alone.
-export const alternatingHistories: fc.Arbitrary<History> = fc.record({
+const alternatingHistories: fc.Arbitrary<History> = fc.record({
   startFrom: fc.constantFrom('beginning' as const, 'since' as const),
   late: fc.constant(false),
   before: fc.nat(60),

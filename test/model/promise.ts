@@ -12,7 +12,7 @@ export interface RowFacts {
   readonly afterFirst: boolean
 }
 
-export interface End {
+interface End {
   /** What the scope takes in from, by the clock that the process had then; 0: everything. */
   readonly sinceMs: number
   readonly forgottenMs: number
@@ -29,7 +29,7 @@ export interface End {
 export type Promised = 'must be sent' | 'must not be sent' | 'may be sent'
 
 /** How far the dates of rows that came together may be out of order. */
-export const jitterMsMax = 600
+const jitterMsMax = 600
 
 export function promisedOf(row: RowFacts, { startFrom }: History, end: End): Promised {
   // A clock that was behind makes the dates of those days look as if they lay ahead.

@@ -13,13 +13,13 @@ import {
 import { englishDisplay, persian } from './samples.ts'
 
 /** One send of a sink to a receiver that answers so; what came back, and what arrived. */
-export interface Served {
+interface Served {
   readonly outcome: Outcome
   readonly request: ReceivedRequest
   readonly body: Record<string, unknown>
 }
 
-export interface Serving {
+interface Serving {
   /** The fields of the config, given the receiver's origin. */
   config(origin: string): Record<string, unknown>
   readonly answer?: ReceiverAnswer

@@ -3,7 +3,7 @@ import { queuePrefix } from '../../src/store/keys.ts'
 import { freshPrefix, type RedisServer } from './redis.ts'
 
 /** The config of most fault tests: one source that polls fast, webhook sinks that lose no time between attempts. */
-export interface BridgeConfig {
+interface BridgeConfig {
   readonly redis: Pick<RedisServer, 'url'> | { readonly cluster: readonly string[] }
   readonly feed: string
   readonly sinks: Readonly<Record<string, string>>

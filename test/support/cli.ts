@@ -7,7 +7,7 @@ interface Output {
   readonly err: string
 }
 
-export interface Printed extends Output {
+interface Printed extends Output {
   readonly exitCode: number
   /** What the command threw; the command line prints it as one sentence. */
   readonly thrown: unknown

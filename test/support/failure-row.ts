@@ -19,7 +19,7 @@ export interface TableRow {
 export type Cell = 'kept' | 'twice' | 'heals'
 
 /** `shows` throws, or rejects, when the words are not so. */
-export interface FailureRow {
+interface FailureRow {
   kept(words: string, shows: () => unknown): Promise<void>
   twice(words: string, shows: () => unknown): Promise<void>
   /** With a number of milliseconds: at most the longest duration that the words name. */
@@ -28,7 +28,7 @@ export interface FailureRow {
   readonly inLong: Pick<FailureRow, Cell>
 }
 
-export const tableFile: string = join(import.meta.dirname, '../faults/README.md')
+const tableFile: string = join(import.meta.dirname, '../faults/README.md')
 export const cells: readonly Cell[] = ['kept', 'twice', 'heals']
 const long = process.env['LONG'] === '1'
 

@@ -9,7 +9,7 @@ export interface CapturedLog {
   text(): string
 }
 
-export type LogLine = { readonly level: string; readonly msg: string } & Readonly<Record<string, unknown>>
+type LogLine = { readonly level: string; readonly msg: string } & Readonly<Record<string, unknown>>
 
 export function captureLog(): CapturedLog {
   const texts: string[] = []

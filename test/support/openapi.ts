@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 
 /** The document of a running bridge's API, and what its answers are checked against. */
-export interface Documented {
+interface Documented {
   readonly document: OpenApi
   /** Why the answer is not what the document says; fields that it does not name are mistakes, too. */
   mistakesOf(schema: object, value: unknown): string

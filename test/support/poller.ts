@@ -33,7 +33,7 @@ export interface PollerRig {
   replica(redis: RedisClient, overrides?: Partial<PollerDeps>): PollerRun
 }
 
-export interface PollerRun {
+interface PollerRun {
   readonly poller: Poller
   /** Resolves when the loop has ended. */
   stop(): Promise<void>

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
 /** A TCP server that behaves as badly as it is told, whatever protocol is spoken to it. */
-export interface RawServer {
+interface RawServer {
   readonly port: number
   /** Connections accepted so far. */
   connections(): number

@@ -32,7 +32,7 @@ export interface RedisServer {
   dispose(): Promise<void>
 }
 
-export interface RedisServerOptions {
+interface RedisServerOptions {
   /** Append-only file, so that a restart finds the data. */
   /**
    * `always`: what was answered is in the file when it is killed. Otherwise Redis puts off writing, by up to 2 s, while

@@ -7,7 +7,7 @@ import {
 } from './webhook-receiver.ts'
 
 /** A message as Slack would get it. */
-export interface ReceivedMessage {
+interface ReceivedMessage {
   readonly text?: string
   readonly blocks?: readonly Record<string, unknown>[]
   readonly [key: string]: unknown

@@ -3,7 +3,7 @@ import { SMTPServer } from 'smtp-server'
 import { testServer } from './certificates.ts'
 
 /** A mail as it came over the wire. */
-export interface ReceivedMail {
+interface ReceivedMail {
   readonly envelope: { readonly from: string; readonly to: readonly string[] }
   /** The raw message as UTF-8. */
   readonly raw: string

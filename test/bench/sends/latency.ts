@@ -28,9 +28,9 @@ interface Live {
   dispose(): Promise<unknown> | void
 }
 
-export type StartLive = (rig: Rig) => Promise<Live>
+type StartLive = (rig: Rig) => Promise<Live>
 
-export interface Load {
+interface Load {
   readonly name: string
   readonly news: number
   readonly everyPolls: number

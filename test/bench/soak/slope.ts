@@ -1,4 +1,4 @@
-export interface Slope {
+interface Slope {
   /** Units of y an hour. */
   readonly anHour: number
   /** The true slope lies between these with a probability of 95 %, as far as a straight line describes what was seen. */
