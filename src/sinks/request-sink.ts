@@ -28,7 +28,7 @@ export interface SinkRequest extends Pick<HttpPost, 'url' | 'method' | 'headers'
    * sink does not wait for it for long.
    */
   readonly needsBody?: boolean
-  /** Goes out within the same attempt where the receiver refuses the form of this one, as a picture that it does not take; also after a 429. */
+  /** Another form, such as text without a picture: sent within the same attempt where the receiver refuses this form, and after a 429. */
   readonly plain?: SinkRequest
 }
 
@@ -58,7 +58,7 @@ export function createRequestSink(
     tls: config.tls,
   })
 
-  /** By the monotonic clock. */
+  /** Until then, by the monotonic clock, only `plain` forms are sent. */
   let plainUntilMs = 0
 
   async function exchange(
@@ -117,8 +117,8 @@ export function isSuccess({ status }: Pick<HttpResponse, 'status'>): boolean {
 const formRefusals: ReadonlySet<number> = new Set([400, 413, 415, 422])
 
 /**
- * After a 429, from when the receiver takes requests again: it may take fewer of the larger form, and an attempt that it
- * answers so is not counted, so that an alert would be sent in that form for ever.
+ * How long after a 429, from when the receiver takes requests again. It may limit only the larger form, and an attempt that it answers
+ * with 429 is not counted, so an alert would be sent in that form until it expires.
  */
 const plainForMs = 60_000
 
