@@ -39,8 +39,8 @@ export function describeFound(
 }
 
 /**
- * An address without all that may be a credential: user, password, the values of its query, and parts that look like a
- * token. It also masks an address that is not valid, since just such an address is shown in a mistake.
+ * An address without all that may be a credential: user, password, the values of its query (of `?key` the name), and parts that
+ * look like a token. It also masks an address that is not valid, since just such an address is shown in a mistake.
  */
 export function maskAddress(text: string): string {
   return maskBroken(text)
@@ -50,7 +50,8 @@ export function maskAddress(text: string): string {
       maskPath,
     )
     .replace(/([?&][^=&\s]+=)[^&\s#]+/g, '$1[redacted]')
-    .replace(/(?<=[?&#])[^=&\s#]+(?=[&\s#]|$)/g, maskToken)
+    .replace(/(?<=[?&])[^=&\s#]{6,}(?=[&\s#]|$)/g, '[redacted]')
+    .replace(/(?<=#)[^=&\s#]+(?=[&\s#]|$)/g, maskToken)
 }
 
 /** Masks the second part of `user:password`, or of a bot's `id:token`, in a field that is meant for the first part. */

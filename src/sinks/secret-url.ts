@@ -21,7 +21,7 @@ export function secretUrl(secret: Secret, what: string, helpers: AttemptHelpers)
 export function hideUrl(url: URL, helpers: AttemptHelpers): void {
   const segments = url.pathname.split('/')
   const tokens = segments.filter((segment, at) => looksLikeToken(segment) || at === segments.length - 1)
-  const values = url.searchParams.values()
+  const values = valuesIn(url)
   const search = url.search.length >= tokenCharsMin ? [url.search, url.search.slice(1)] : []
   const path = url.pathname.length >= tokenCharsMin ? [url.pathname] : []
   for (const text of [url.href, ...path, ...search, ...tokens, ...values]) hideWithDecoded(text, helpers)
@@ -32,8 +32,13 @@ export function hideUrl(url: URL, helpers: AttemptHelpers): void {
  * that look like a token, and each value of the query.
  */
 export function tokensIn(url: URL): readonly string[] {
-  const parts = [...url.pathname.split('/').filter(looksLikeToken), ...url.searchParams.values()]
+  const parts = [...url.pathname.split('/').filter(looksLikeToken), ...valuesIn(url)]
   return parts.flatMap((part) => [part, decoded(part)])
+}
+
+/** Of `?key` the name: it is the credential where nothing else is. */
+function valuesIn(url: URL): string[] {
+  return [...url.searchParams].map(([name, value]) => (value === '' ? name : value))
 }
 
 /** The address of a proxy. A refusing proxy may repeat its login, as in the address or as it was sent: both are hidden. */

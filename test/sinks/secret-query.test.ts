@@ -22,3 +22,15 @@ test.each(['webhook', 'http', 'slack', 'teams', 'discord'])(
     }
   },
 )
+
+test.each(['webhook', 'http', 'slack', 'teams', 'discord'])(
+  'a query of a %s sink that is nothing but a key is not shown',
+  async (type) => {
+    const { outcome } = await serve({
+      config: (origin) => ({ type, url: `${origin}/in?${key}` }),
+      answer: { status: 403, body: `Cannot POST /in?${key}; no such key: ${key}` },
+    })
+    expect(outcome.answer.text).toContain('[redacted]')
+    expect(outcome.answer.text).not.toContain(key)
+  },
+)
