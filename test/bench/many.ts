@@ -13,7 +13,7 @@ import { freePort } from '../support/ports.ts'
  *
  *   node test/bench/many.ts [--sources 1000] [--sinks 100] [--seconds 180]
  *
- * Every source polls once a minute; each has a sink of its own among them. One alert fires each 20 s, which every source sees.
+ * Every source polls once a minute; each has a sink of its own among them. One alert fires every 20 s, which every source sees.
  */
 const option = (name: string, usual: number) => {
   const at = process.argv.indexOf(name)

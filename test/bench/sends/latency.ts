@@ -16,12 +16,12 @@ import { type Ids, openBare } from './stored.ts'
 import { prefix, sinks } from './work.ts'
 
 /**
- * How long after the feed's page was answered the request of each alert comes to each sink. Whoever polls does so each 0.3
- * s; to those that do not, their alerts are given as often, and the time counts from then.
+ * How long after the feed's answer the request of each alert comes to each sink. Arms that poll do so every 0.3 s; the others are
+ * handed their alerts as often, and the time counts from then.
  */
 interface Live {
   readonly processes: readonly ChildProcess[]
-  /** Shows it so many new alerts each so many polls, until `stop`. */
+  /** Shows `news` new alerts at every `everyPolls`th poll, until `stop`. */
   load(load: Load): { stop(): void }
   /** By id: when its page was answered, or it was given. */
   readonly shownMs: ReadonlyMap<number, number>
@@ -41,7 +41,7 @@ const pollMs = 300
 /** The first warms up what is measured next. */
 const warming: Load = { name: 'warming up', news: 20, everyPolls: 1, seconds: 8 }
 export const loads: readonly Load[] = [
-  { name: 'one each 0.9 s', news: 1, everyPolls: 3, seconds: 60 },
+  { name: 'one every 0.9 s', news: 1, everyPolls: 3, seconds: 60 },
   { name: '20 a poll', news: 20, everyPolls: 1, seconds: 20 },
   { name: '80 a poll', news: 80, everyPolls: 1, seconds: 20 },
 ]
@@ -100,7 +100,7 @@ async function polled(start: (feed: string) => ChildProcess): Promise<Live> {
   }
 }
 
-/** For those that do not poll. */
+/** For arms that do not poll. */
 function given(
   processes: readonly ChildProcess[],
   give: (ids: Ids) => Promise<unknown>,

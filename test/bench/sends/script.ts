@@ -4,9 +4,9 @@ import type { rowOf } from './stored.ts'
 import { sinks } from './work.ts'
 
 /**
- * What one writes in an hour in the place of a bridge: asks the feed for its newest page, reads on down to the last id it knows,
- * and posts a page of alerts at a time to each sink, with one HMAC. Its one memory is that id, in a variable: it begins with what the
- * feed shows at its start. It neither retries nor counts.
+ * What somebody could write in an hour instead of a bridge: it asks the feed for its newest page, reads on down to the last id it knows,
+ * and posts a page of alerts at a time to each sink, with one HMAC. It remembers only that id, in a variable, and skips what the feed
+ * shows at its start. It neither retries nor counts.
  */
 const [feed = '', receiver = '', everyMs = '1000'] = process.argv.slice(2)
 const atOnce = 100
