@@ -55,7 +55,7 @@ export async function buy(requests: readonly PendingRequest[], options: BuyerOpt
   let pages = await pagesRead(options)
   let isOutOfOrder = areOld(pages, options)
   while (open.length > 0) {
-    const pagesLeft = Math.min(pages.last, bulk.pagesMax) - pages.next + 1
+    const pagesLeft = pages.last - pages.next + 1
     const isLeft = pagesLeft > 0
     // How many there are is known from the first; then the fewer calls are made.
     const worthIt = pages.next === 1 ? bulk.from : pagesLeft
@@ -131,8 +131,7 @@ async function buyPages(
   options: BuyerOptions,
 ): Promise<{ readonly pages: Pages; readonly left: readonly PendingRequest[] } | undefined> {
   const { call, names } = options
-  const last =
-    before.next === 1 || open.length < bulk.from ? before.next : Math.min(before.last, bulk.pagesMax)
+  const last = before.next === 1 || open.length < bulk.from ? before.next : before.last
   const count = Math.min(pagesAtOnceMax, last - before.next + 1)
   const settled = new Set<PendingRequest>()
   const read = await Promise.all(

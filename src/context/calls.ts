@@ -29,7 +29,6 @@ type Single = LookupAnswer | 'on_later_page' | undefined
 export interface Bulk {
   /** These calls ignore the instrument that they are given. */
   readonly page: (number: number) => Call<PageOfMany>
-  readonly pagesMax: number
   /** From this number of instruments on, with those bought by their own call a moment ago, a page is bought instead. */
   readonly from: number
   /** Whether the API has nothing of an instrument that is on no page. */
@@ -86,7 +85,6 @@ const callsOfKinds: Readonly<Record<ContextKind, ContextCalls>> = {
           () => ({ query: { sort: 'value', direction: 'desc', page } }),
           ({ rows, lastPage }) => ({ rows, lastPage }),
         ),
-      pagesMax: 10,
       // Three searches at once take as long as one; pages come one after the other, and there may be as many.
       from: 4,
       complete: (rows, names) => rows.every((row) => instrumentOfRow(row, names) !== undefined),
@@ -126,7 +124,6 @@ const callsOfKinds: Readonly<Record<ContextKind, ContextCalls>> = {
           () => ({ query: { page } }),
           ({ rows }) => ({ rows, lastPage: 1 }),
         ),
-      pagesMax: 1,
       from: 2,
       complete: () => false,
       valueOf: ([data]) => ({ data }),
@@ -156,7 +153,6 @@ const callsOfKinds: Readonly<Record<ContextKind, ContextCalls>> = {
           () => ({}),
           ({ data }) => ({ rows: Array.isArray(data) ? data : [data], lastPage: 1 }),
         ),
-      pagesMax: 1,
       from: 1,
       complete: (rows, names) => rows.every((row) => instrumentOfRow(row, names) !== undefined),
       valueOf: (data) => ({ data }),

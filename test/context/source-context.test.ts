@@ -148,6 +148,15 @@ describe('what is bought', () => {
     ])
   })
 
+  it('comes also from pages beyond the first thousand instruments', async () => {
+    const market = await startMarket(1_300)
+    const { find } = contextOf(market)
+    const last = Array.from({ length: 14 }, (_, n) => 1_299 - 20 * n)
+    const found = await Promise.all(last.map((index) => find(index, ['price'])))
+    expect(found.map(whyOf)).toEqual(last.map(() => ({})))
+    expect(market.units()).toBe(13)
+  })
+
   it('comes from the pages that are there, while another one fails or hangs', async () => {
     const places = [5, 50, 210, 250, 310, 350, 370]
     for (const how of [{ status: 500, code: 'server_error' }, { hang: true }] as const) {
