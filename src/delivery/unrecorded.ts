@@ -15,13 +15,13 @@ export class Unrecorded {
     this.#clock = clock
   }
 
-  /** `write` marks the job as acknowledged, or rejects while Redis does not take it. */
+  /** `write` stores the acknowledgement in the job's field, or rejects where Redis refuses that or is away. */
   add(name: string, write: () => Promise<void>): void {
     this.#entries.set(name, { write, fromMs: this.#clock.monotonicMs() + patienceMs })
     this.#lookIn(patienceMs)
   }
 
-  /** Resolves once the job is marked, if that is still needed; rejects while Redis does not take it. */
+  /** Resolves once the acknowledgement is stored, or need not be; rejects as its `write` does. */
   async store(name: string): Promise<void> {
     const entry = this.#entries.get(name)
     if (entry === undefined) return

@@ -64,17 +64,17 @@ class ThreadDrawer implements Drawer {
   }
 
   async draw(svg: string, waitMs: number): Promise<Uint8Array | undefined> {
-    const mark = createHash('sha256').update(svg).digest('base64')
-    const kept = this.#kept.get(mark)
+    const hash = createHash('sha256').update(svg).digest('base64')
+    const kept = this.#kept.get(hash)
     if (kept) {
-      this.#kept.delete(mark)
-      this.#kept.set(mark, kept)
+      this.#kept.delete(hash)
+      this.#kept.set(hash, kept)
       return kept
     }
-    const drawing = this.#drawing.get(mark) ?? this.#order(mark, svg)
-    if (drawing === undefined || this.#late.has(mark)) return undefined
+    const drawing = this.#drawing.get(hash) ?? this.#order(hash, svg)
+    if (drawing === undefined || this.#late.has(hash)) return undefined
     const png = await inTime(drawing, Math.min(waitMs, this.#options.waitMsMax ?? waitMsMaxDefault))
-    if (this.#drawing.has(mark)) this.#late.add(mark)
+    if (this.#drawing.has(hash)) this.#late.add(hash)
     return png
   }
 
@@ -83,7 +83,7 @@ class ThreadDrawer implements Drawer {
     await Promise.all([...this.#threads].map((thread) => this.#end(thread)))
   }
 
-  #order(mark: string, svg: string): Promise<Uint8Array | undefined> | undefined {
+  #order(hash: string, svg: string): Promise<Uint8Array | undefined> | undefined {
     const rests = performance.now() < this.#restsUntilMs
     const isBusy = this.#late.size > 0 || this.#drawing.size >= ordersMax
     if (this.#closed || rests || isBusy || svg.length > svgCharsMax) return undefined
@@ -98,12 +98,12 @@ class ThreadDrawer implements Drawer {
     this.#watchOver(thread)
     thread.worker.postMessage({ id, svg } satisfies DrawOrder)
     const drawing = promise.then((png) => {
-      this.#drawing.delete(mark)
-      this.#late.delete(mark)
-      if (png) this.#keep(mark, png)
+      this.#drawing.delete(hash)
+      this.#late.delete(hash)
+      if (png) this.#keep(hash, png)
       return png
     })
-    this.#drawing.set(mark, drawing)
+    this.#drawing.set(hash, drawing)
     return drawing
   }
 
@@ -174,8 +174,8 @@ class ThreadDrawer implements Drawer {
     await thread.worker.terminate()
   }
 
-  #keep(mark: string, png: Uint8Array): void {
-    this.#kept.set(mark, png)
+  #keep(hash: string, png: Uint8Array): void {
+    this.#kept.set(hash, png)
     this.#keptBytes += png.byteLength
     for (const [oldest, { byteLength }] of this.#kept) {
       if (this.#kept.size <= keptMax && this.#keptBytes <= keptBytesMax) return

@@ -25,7 +25,7 @@ interface Live {
   load(load: Load): { stop(): void }
   /** By id: when its page was answered, or it was given. */
   readonly shownMs: ReadonlyMap<number, number>
-  dispose(): Promise<unknown> | void
+  dispose(): unknown
 }
 
 type StartLive = (rig: Rig) => Promise<Live>
