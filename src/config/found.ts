@@ -39,8 +39,8 @@ export function describeFound(
 }
 
 /**
- * An address without all that may be a credential: user, password, the values of its query (of `?key` the name), and parts that
- * look like a token. It also masks an address that is not valid, since just such an address is shown in a mistake.
+ * An address without all that may be a credential: user, password, the values of its query (the name of a part without one, `?key`),
+ * and parts that look like a token. It also masks an address that is not valid, since just such an address is shown in a mistake.
  */
 export function maskAddress(text: string): string {
   return maskBroken(text)

@@ -117,7 +117,7 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>, refused
         await inTime(queue.addBulk(batch.map((job) => toBulkJob(job, jobOptions))))
       } catch (error) {
         if (!isRedisAway(error)) for (const { id } of batch) refused.add(queue.toKey(id))
-        // At once, where Redis allows that: the next attempt may be another process's.
+        // Also at once: the next attempt may be made by another process, which does not know these jobs.
         await putRefused(queue, batch).catch(() => {})
         throw error
       }

@@ -36,7 +36,7 @@ export function tokensIn(url: URL): readonly string[] {
   return parts.flatMap((part) => [part, decoded(part)])
 }
 
-/** Of `?key` the name: it is the credential where nothing else is. */
+/** The values of the query; of a part without a value (`?key`) its name, which may be the credential. */
 function valuesIn(url: URL): string[] {
   return [...url.searchParams].map(([name, value]) => (value === '' ? name : value))
 }

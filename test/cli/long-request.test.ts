@@ -120,7 +120,7 @@ it('an order that breaks off says what was done and how to go on, and so it does
   const line = await badLine(url, (call) => (call > 2 ? 500 : undefined))
   const broken = await run(replayCommand(), '--since', '2h', '--url', line, '--config', config)
   const said = String(broken.thrown)
-  // A portion of up to 1,000, fewer where they took long; the next was carried out, and its answer lost.
+  // The first portion had up to 1,000, or fewer where these took long; the next was carried out, and its answer lost.
   const before = / ([\d,]+) were queued before that; the same command with --since/.exec(said)?.[1]
   expect(Number(before?.replace(',', ''))).toBeGreaterThan(1)
   expect(Number(before?.replace(',', ''))).toBeLessThanOrEqual(1_000)

@@ -13,7 +13,7 @@ describe('a file that may be a pipe', () => {
     expect(() => readPipeOrFile('/dev/zero', 10)).toThrow(/larger than 10 bytes/)
   })
 
-  it('is waited for until it ends, and no longer than nobody may write to it', async () => {
+  it('is read until it ends, and waited for no longer than the limit', async () => {
     const path = join(testFolder(), 'pipe')
     execFileSync('mkfifo', [path])
     const reader = spawn(process.execPath, program(path, 10_000), { stdio: 'pipe' })

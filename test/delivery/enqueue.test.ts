@@ -1,14 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { parseRow } from '../../src/alert/alert.ts'
 import { storedJob } from '../../src/alert/job.ts'
 import { parseJson } from '../../src/alert/json-number.ts'
 import { createQueues, jobBytesMax } from '../../src/delivery/queues.ts'
 import { pageBytesMax } from '../../src/feed/caller.ts'
-import { connectRedis } from '../../src/store/redis.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
 import { useRedis } from '../support/redis.ts'
-import { jobs, rig, testSink, until } from './rig.ts'
+import { jobs, limitedUser, rig, testSink, until } from './rig.ts'
 
 /** How alerts come into the queues. */
 
@@ -87,16 +85,12 @@ it.each(['xadd', 'hmget', 'lpush'])(
   'jobs that were stored by half, where Redis refused %s in the middle, are stored whole by the next attempt',
   async (command) => {
     const { prefix, sender } = rig(server, ['hook'])
-    const user = (rule: string) =>
-      server.client().call('ACL', 'SETUSER', 'limited', 'on', 'nopass', '~*', '&*', '+@all', rule)
-    await user(`-${command}`)
-    const target = { url: server.url, username: 'limited' }
-    const redis = connectRedis({ target, profile: 'commands' }, createLogger({ level: 'silent' }))
-    onTestFinished(() => redis.disconnect())
+    const { redis, may } = await limitedUser(server, 'commands')
+    await may(`-${command}`)
     const retention = { ageMs: 3_600_000, count: 1_000 }
     const queues = createQueues({ redis, prefix, sinks: ['hook'], retention })
     await expect(queues.enqueue(jobs('hook', 1, 3))).rejects.toThrow()
-    await user('+@all')
+    await may('+@all')
     await queues.enqueue(jobs('hook', 1, 3))
     await queues.enqueue(jobs('hook', 1, 3))
     expect(await queues.queue('hook').getWaitingCount()).toBe(3)

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { connectRedis, type RedisClient, type RedisProfile } from '../../src/store/redis.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { delivered, hang, jobs, rig, testSink, unavailable, until } from './rig.ts'
+import { delivered, hang, jobs, limitedUser, rig, testSink, unavailable, until } from './rig.ts'
 
 const servers: RedisServer[] = []
 
@@ -190,14 +190,10 @@ it.each(['hset', 'hget'])(
   async (command) => {
     const server = await ownServer()
     const { lines, queues, sender } = rig(server, ['hook'])
-    const user = (rule: string) =>
-      server.client().call('ACL', 'SETUSER', 'limited', 'on', 'nopass', '~*', '&*', '+@all', rule)
-    await user('+@all')
-    const target = { url: server.url, username: 'limited' }
-    const redisBlocking = connectRedis({ target, profile: 'blocking' }, createLogger({ level: 'silent' }))
+    const { redis: redisBlocking, may } = await limitedUser(server, 'blocking')
     const sink = testSink('hook', async () => {
       if (sink.sends.length > 1) return delivered
-      await user(`-${command}`)
+      await may(`-${command}`)
       return unavailable
     })
     const tuning = { lockMs: 1_000, stalledIntervalMs: 200, takeOverMs: 100 }
@@ -205,9 +201,8 @@ it.each(['hset', 'hget'])(
     await queues.enqueue(jobs('hook', 1, 1))
     const queue = queues.queue('hook')
     await until('refused', () => lines.some(({ reason }) => /can't run this command/.test(String(reason))))
-    await user('+@all')
+    await may('+@all')
     await until('recorded', async () => (await queue.getCompletedCount()) === 1)
     expect(sink.sends.length).toBe(2)
-    redisBlocking.disconnect()
   },
 )

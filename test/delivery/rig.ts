@@ -10,6 +10,7 @@ import type { Attempt, Sink } from '../../src/sinks/sink.ts'
 import { connectRedis, type RedisClient, type RedisProfile } from '../../src/store/redis.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { createMetrics, type Metrics } from '../../src/telemetry/metrics.ts'
+import { onTestFinished } from '../support/finished.ts'
 import { freshPrefix, type RedisServer } from '../support/redis.ts'
 
 export const quickSettings: SinkSettings = {
@@ -246,3 +247,14 @@ for place = #ids, 1, -1 do
 end
 redis.call('DEL', KEYS[1])
 `
+
+/** A connection of a Redis user who has all rights until `may('-lpush')` takes one away. */
+export async function limitedUser(server: RedisServer, profile: RedisProfile) {
+  const may = (rule: string) =>
+    server.client().call('ACL', 'SETUSER', 'limited', 'on', 'nopass', '~*', '&*', '+@all', rule)
+  await may('+@all')
+  const target = { url: server.url, username: 'limited' }
+  const redis = connectRedis({ target, profile }, createLogger({ level: 'silent' }))
+  onTestFinished(() => redis.disconnect())
+  return { redis, may }
+}

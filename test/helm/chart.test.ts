@@ -247,7 +247,7 @@ describe('the chart', () => {
     ['a mail server', { sinks: { a: { smtp: 'smtp://u:p@mail:2525?name=x' } } }, [2525]],
     ['mail servers', { sinks: { a: { smtp: 'smtp://mail' }, b: { smtp: 'smtps://mail' } } }, [587, 465]],
     ['a collector', { traces: { url: 'http://collector:4318/v1/traces' } }, [4318]],
-  ])('the network policy lets out to the port of an address in the config: %s', (_what, config, ports) => {
+  ])('the network policy allows the port of an address in the config: %s', (_what, config, ports) => {
     const of = (egressPorts: readonly number[]) =>
       one(
         rendered('minimal', {
@@ -259,7 +259,7 @@ describe('the chart', () => {
       ).spec.egress.flatMap((each) => each.ports.map(({ port }) => port))
     // 443: of the API and the receiver that these values have.
     expect(new Set(of([9]))).toEqual(new Set([53, 9, 443, ...ports]))
-    // Who leaves the list empty says in extraEgress where to.
+    // With an empty list, only extraEgress counts.
     expect(of([])).toEqual([53, 53])
   })
 

@@ -60,7 +60,7 @@ test('no more run at once than leave a thread for the feed; the others follow in
   expect(await Promise.all([all[2], all[3]])).toEqual([found, found])
 })
 
-test('names that are found after long, as where the first of two name servers is dead, do not wait for each other', async () => {
+test('names that are found after a long time, as where the first of two name servers is dead, do not wait for each other', async () => {
   const { asked, resolve, answer } = nameServer()
   let nowMs = 0
   const lookup = sharingLookups(resolve, 3, { monotonicMs: () => nowMs })
@@ -74,7 +74,7 @@ test('names that are found after long, as where the first of two name servers is
   }
 })
 
-test('names that were not found after long share one thread until one of them is found', async () => {
+test('names that were not found after a long time share one thread until one of them is found', async () => {
   const { asked, resolve, answer } = nameServer()
   let nowMs = 0
   const lookup = sharingLookups(resolve, 3, { monotonicMs: () => nowMs })

@@ -4,7 +4,7 @@ import type { AdminPorts } from '../../../src/admin/ports.ts'
 import { rig } from '../rig.ts'
 import { ago, row, sink, source, status } from '../views.ts'
 
-/** Reasons of the bridge on a page in another language: our words in that language, those of others as they came. */
+/** Why an alert was held back or not taken, on a page in another language: reasons of the bridge in that language, other texts as they came. */
 const silenced: WithheldCause = {
   route: 'r1',
   reason: 'silenced',
@@ -65,7 +65,7 @@ it('why an alert was held back or not taken is said in Persian, and what others 
   for (const [, said] of failures) expect(body).toContain(`: ${said}</p>`)
   expect(body).not.toContain(english)
   expect(body).toContain('<small>اتصال برقرار نشد: <bdi dir="ltr">ECONNREFUSED</bdi></small>')
-  // What an operator wrote for a pause is no reason of ours, whatever the word.
+  // A comment of an operator on a pause is no reason of the bridge, even where it is the same word.
   expect(body).toContain('<small><bdi dir="ltr" lang="en">timeout</bdi></small>')
 })
 
