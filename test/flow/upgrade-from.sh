@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the rolling upgrade test between the version of REF (a tag, a branch, a commit) and this checkout, in both directions:
-#   sh test/flow/upgrade-from.sh v0.1.0
+#   sh test/flow/upgrade-from.sh HEAD~9
 set -eu
 cd "$(dirname "$0")/../.."
 if [ $# -ne 1 ]; then
