@@ -1,5 +1,7 @@
+import type { Alert } from '../alert/alert.ts'
 import type { Secret } from '../lib/secret.ts'
-import type { Meaning, ProtocolResult } from './outcome.ts'
+import { waits } from '../lib/waits.ts'
+import type { Meaning, Outcome, ProtocolResult } from './outcome.ts'
 import { revealProxy } from './secret-url.ts'
 import { type Attempt, type Parcel, parcelOf, type Sink } from './sink.ts'
 import type { SinkTools } from './tools.ts'
@@ -28,7 +30,7 @@ export interface SinkRequest extends Pick<HttpPost, 'url' | 'method' | 'headers'
    * sink does not wait for it for long.
    */
   readonly needsBody?: boolean
-  /** Another form, such as text without a picture: sent within the same attempt where the receiver refuses this form, and after a 429. */
+  /** Another form, such as text without a picture: sent within the same attempt where the receiver refuses this form, and after one that failed. */
   readonly plain?: SinkRequest
 }
 
@@ -61,19 +63,25 @@ export function createRequestSink(
   /** Until then, by the monotonic clock, only `plain` forms are sent. */
   let plainUntilMs = 0
 
-  async function exchange(
-    request: SinkRequest,
-    attempt: Attempt,
-    helpers: AttemptHelpers,
-  ): Promise<ProtocolResult> {
-    const { plain } = request
-    if (plain === undefined) return post(request, attempt, helpers)
-    if (performance.now() < plainUntilMs) return post(plain, attempt, helpers)
-    const result = await post(request, attempt, helpers)
-    if (result.via === 'http' && result.status === 429)
-      plainUntilMs = performance.now() + (result.retryAfterMs ?? 0) + plainForMs
-    const isRefused = result.via === 'http' && formRefusals.has(result.status)
-    return isRefused ? post(plain, attempt, helpers) : result
+  async function send(alert: Alert, attempt: Attempt): Promise<Outcome> {
+    let hasPlain = false
+    const limits = { signal: attempt.signal, timeoutMs: config.timeout }
+    const outcome = await runAttempt(limits, async (helpers) => {
+      const request = await render(parcelOf(alert, attempt), helpers, attempt)
+      const { plain } = request
+      if (plain === undefined) return post(request, attempt, helpers)
+      if (performance.now() < plainUntilMs) return post(plain, attempt, helpers)
+      hasPlain = true
+      const result = await post(request, attempt, helpers)
+      if (result.via !== 'http' || !formRefusals.has(result.status)) return result
+      hasPlain = false
+      return post(plain, attempt, helpers)
+    })
+    if (hasPlain && outcome.kind === 'retry') {
+      const askedMs = Math.min(outcome.afterMs ?? 0, waits.receiverHold.maxMs)
+      plainUntilMs = performance.now() + askedMs + plainForMs
+    }
+    return outcome
   }
 
   async function post(
@@ -101,10 +109,7 @@ export function createRequestSink(
     name,
     type: config.type,
     targets: [undefined],
-    send: (alert, attempt) =>
-      runAttempt({ signal: attempt.signal, timeoutMs: config.timeout }, async (helpers) =>
-        exchange(await render(parcelOf(alert, attempt), helpers, attempt), attempt, helpers),
-      ),
+    send,
     close: () => transport.close(),
   }
 }
@@ -117,8 +122,9 @@ export function isSuccess({ status }: Pick<HttpResponse, 'status'>): boolean {
 const formRefusals: ReadonlySet<number> = new Set([400, 413, 415, 422])
 
 /**
- * How long after a 429, from when the receiver takes requests again. It may limit only the larger form, and an attempt that it answers
- * with 429 is not counted, so an alert would be sent in that form until it expires.
+ * How long only plain forms are sent after an attempt with another one has failed, from when the receiver takes requests again. It may
+ * take fewer of the other form, or none; a 429 costs no attempt, and a sink at fault is tried seldom, so alerts would be sent in
+ * that form for long, each by itself.
  */
 const plainForMs = 60_000
 

@@ -37,11 +37,11 @@ async function receive(ok: string, answers: readonly ReceiverAnswer[] = []) {
   return receiver
 }
 
-async function telegram(draw = draws, answers: readonly ReceiverAnswer[] = []) {
+async function telegram(draw = draws, answers: readonly ReceiverAnswer[] = [], more = {}) {
   const receiver = await receive('{"ok":true}', answers)
   const { origin: baseUrl } = new URL(receiver.url)
   const sink = sinkOf(
-    { type: 'telegram', baseUrl, token: `1:${'A'.repeat(35)}`, chatId: -100, threadId: 7 },
+    { type: 'telegram', baseUrl, token: `1:${'A'.repeat(35)}`, chatId: -100, threadId: 7, ...more },
     draw,
   )
   return {
@@ -125,11 +125,18 @@ describe('a Telegram message', () => {
     expect(await send()).toMatchObject({ kind: 'dead', reason: 'gone' })
   })
 
-  it('whose photo was answered 429 is text when it is sent next: that answer costs no attempt, so there may be no third', async () => {
-    const { receiver, send } = await telegram(draws, [refusal(429)])
+  it.each<[string, ReceiverAnswer]>([
+    ['was answered 429', refusal(429)],
+    ['was answered 500', refusal(500)],
+    ['had no answer', { kind: 'hang' }],
+    ['lost its connection', { kind: 'reset' }],
+    ['was answered by something else', { status: 200, body: '<html>' }],
+  ])('whose photo %s is text when it is sent next, and so is the next one', async (_how, answer) => {
+    const { receiver, send } = await telegram(draws, [answer], { timeout: '300ms' })
     expect(await send()).toMatchObject({ kind: 'retry' })
     expect(await send()).toMatchObject({ kind: 'delivered' })
-    expect(paths(receiver)).toEqual(['sendPhoto', 'sendMessage'])
+    expect(await send(alertOf({ id: 2 }))).toMatchObject({ kind: 'delivered' })
+    expect(paths(receiver)).toEqual(['sendPhoto', 'sendMessage', 'sendMessage'])
   })
 
   it('without a chart in its context asks for no drawing', async () => {
