@@ -89,7 +89,7 @@ const valueCharsMax = 120
 const titleCharsMax = 80
 const nameCharsMax = 24
 const holdersMax = 3
-/** The usual range of each reading (as in textbooks), then its scale. Only a reading outside the range is shown; one outside the scale is left out. */
+/** The usual range of each reading, as in textbooks, then its scale. Shown is a reading outside its range, but not one outside its scale. */
 const usual = [
   ['rsi', 'RSI', 30, 70, 0, 100],
   ['mfi', 'MFI', 20, 80, 0, 100],

@@ -64,7 +64,7 @@ interface SourceKeys {
    * from the configured one, and its units. No expiry. Lost: the next refusal shows it again.
    */
   readonly apiDay: string
-  /** STRING, JSON of the status that the poller last wrote, for the status page of every replica. Expires after 7 days. Lost: unknown until the next poll. */
+  /** STRING, JSON of the poller's last status, for every replica's status page. Expires after 7 days. Lost: unknown until the next poll. */
   readonly status: string
   /**
    * HASH, id of the alert → JSON of the routes that withheld it, and why (muted, silenced, throttled, or no route at all),
@@ -73,7 +73,7 @@ interface SourceKeys {
   readonly held: string
   /** ZSET, id of the alert → when it was withheld (ms), by which `held` is trimmed. */
   readonly heldTimes: string
-  /** STRING, JSON of the account's alert rules: what routes match on, and what shows whether one may fire. Expires after a day. Lost: they are read again, for units. */
+  /** STRING, JSON of the account's rules: what routes match on, and whether one may fire. Expires after a day. Lost: read again. */
   readonly rules: string
   /** STRING, JSON of the silent rules that people were notified of, at most 1,000. No expiry. Lost: they are notified again. */
   readonly reportedRules: string

@@ -117,7 +117,7 @@ interface LedgerOptions {
 export const resetGuardMs = 2_000
 /** The share of the minute that is kept for the first page during a catch-up. */
 const freshShare = 0.1
-/** So often the first page is read during a catch-up, in milliseconds. */
+/** How often the first page is read during a catch-up, in milliseconds. */
 export const freshEveryMs = 5_000
 /** The minute of the rate limit, and a little more: the clocks of two machines differ. */
 const minuteMs = 60_050

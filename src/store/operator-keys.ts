@@ -29,7 +29,7 @@ export function sinkQuartersKey(prefix: string, sink: string): string {
   return `${hashTag(prefix)}:quarters:${sink}`
 }
 
-/** HASH, id → JSON of the silence. No expiry (the next `list` removes those that have ended). Lost: alerts that were silenced are sent. */
+/** HASH, id → JSON of the silence. No expiry; the next `list` removes those that have ended. Lost: silenced alerts are sent. */
 export function silencesKey(prefix: string): string {
   return `${hashTag(prefix)}:silences`
 }

@@ -10,8 +10,8 @@ import { heldOutKinds, type Kind, tunedKinds } from './unfriendly.ts'
 
 /**
  * `npm run bench:polling`: how long alerts wait until a poll sees them, ours beside other ways to spend the same units.
- * Deterministic; `--only friendly|unfriendly|hostile|budgets|large|announced` prints one table (`--units N`: one budget of it), `--kind WORDS` only
- * kinds whose name has these, `--seeds N` so many seeds, `--seed N` takes other histories.
+ * Deterministic; `--only friendly|unfriendly|hostile|budgets|large|announced` prints one table, `--units N` one
+ * budget of it, `--kind WORDS` only kinds whose name has these; `--seeds N` takes N seeds, `--seed N` other histories.
  */
 const argument = (name: string) => process.argv[process.argv.indexOf(name) + 1]
 const only = process.argv.includes('--only') ? argument('--only') : undefined

@@ -218,7 +218,7 @@ export const found: readonly (readonly [what: string, history: History])[] = [
   ],
 ]
 
-/** So many hours after the turn before, by a clock that is wrong by so many hours. */
+/** A turn so many hours after the one before, by a clock that is wrong by so many hours. */
 function later(hours: number, clockHours: number, of: Turn): Turn {
   const clocks = { redisMs: 0, processMs: clockHours * hourMs }
   return { ...of, wide: { hours, clocks, queuesForget: false, sweep: 0 } }

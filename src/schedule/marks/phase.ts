@@ -21,7 +21,7 @@ export interface Phase {
 
 export const quartersPerMinute = 240
 export const secondsPerFive = 300
-/** So many alerts are remembered at most; then each counts half. */
+/** How many alerts are remembered at most; then each counts half. */
 const totalMax = 2_000
 /** Chance alone passes e^16 about once in ten million alerts. */
 const gainToLock = 16

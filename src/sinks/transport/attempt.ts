@@ -105,7 +105,7 @@ function readSecret(secret: Secret): string {
   return text
 }
 
-/** So much of an answer is searched for secrets: people are shown less. */
+/** How much of an answer is searched for secrets: more than people are shown. */
 const lookedAtCharsMax = 2_000
 
 /** Scrubs before it cuts: half a secret is a secret still. */

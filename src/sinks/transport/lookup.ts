@@ -6,9 +6,9 @@ import { toError } from '../../lib/errors.ts'
 /**
  * Limits name lookups of sinks. Node.js does lookups on a few threads of the process, and a name server that does not
  * answer blocks a thread for many seconds, long after the attempt is over. So callers that need the same name share one
- * lookup, names whose last lookup failed after a long time share one thread, and one thread is always left free: names that cannot be
- * resolved delay neither other sinks nor the feed, except the first lookups of seven at once. A name that is found
- * after a long time counts like any other: where the first of two name servers is dead, that is every name.
+ * lookup, names whose last lookup failed after a long time share one thread, and one thread is always left free: names
+ * that cannot be resolved delay neither other sinks nor the feed, except the first lookups of seven at once. A name that
+ * is found after a long time counts like any other: where the first of two name servers is dead, that is every name.
  */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>
 

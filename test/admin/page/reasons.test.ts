@@ -4,7 +4,7 @@ import type { AdminPorts } from '../../../src/admin/ports.ts'
 import { rig } from '../rig.ts'
 import { ago, row, sink, source, status } from '../views.ts'
 
-/** Why an alert was held back or not taken, on a page in another language: reasons of the bridge in that language, other texts as they came. */
+/** Why an alert was held back or not taken, on a page in another language: the bridge's reasons in that language, other texts as they came. */
 const silenced: WithheldCause = {
   route: 'r1',
   reason: 'silenced',
