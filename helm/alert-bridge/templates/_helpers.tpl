@@ -113,7 +113,7 @@ counts. What is delayed or paused needs no further sender, nor does what waits f
 
 {{/*
 The ports that the bridge may go to, as JSON: egressPorts, and those of the addresses in the config. What comes from a Secret or
-a variable cannot be read here.
+a variable cannot be read here; a port after a variable can.
 */}}
 {{- define "alert-bridge.egressPorts" -}}
 {{- $usual := dict "http" 80 "https" 443 "redis" 6379 "rediss" 6379 "smtp" 587 "smtps" 465 }}
@@ -122,9 +122,9 @@ a variable cannot be read here.
 {{- $ports = append $ports (int .) }}
 {{- end }}
 {{- $config := pick .Values.config "sources" "sinks" "redis" "traces" | toJson }}
-{{- range regexFindAll `"(https?|rediss?|smtps?)://([^/"?#]*@)?(\[[^]"]*\]|[^:/"?#$]+)(:[0-9]+)?` $config -1 }}
-{{- $port := regexFind ":[0-9]+$" . | trimPrefix ":" }}
-{{- $ports = append $ports (int (default (index $usual (regexFind "[a-z]+" .)) $port)) }}
+{{- range regexFindAll `"(?i:https?|rediss?|smtps?)://([^/"?#]*@)?(([^:/"?#$]|\$\{[^}"]*\})+:[0-9]+|\[[^]"]*\]|[^:/"?#$]+)(:[0-9]+)?` $config -1 }}
+{{- $port := regexFind ":[0-9]+$" . | regexFind "[1-9][0-9]*" }}
+{{- $ports = append $ports (int (default (index $usual (lower . | regexFind "[a-z]+")) $port)) }}
 {{- end }}
 {{- range dig "redis" "sentinels" (list) .Values.config }}
 {{- $ports = append $ports (regexFind ":[0-9]+$" . | trimPrefix ":" | default "26379" | int) }}
