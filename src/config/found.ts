@@ -49,8 +49,8 @@ export function maskAddress(text: string): string {
       /(\w:\/\/[^\s/?#]*|^[a-z]+:?\/{1,2}[^\s/?#]*|^[\w-]+(?:\.[\w-]+)+(?::\d+)?(?=\/))([^\s?#]*)/gi,
       maskPath,
     )
+    .replace(/(?<=[?&])[^=&\s#]{6,}={0,2}(?=[&\s#]|$)/g, '[redacted]')
     .replace(/([?&][^=&\s]+=)[^&\s#]+/g, '$1[redacted]')
-    .replace(/(?<=[?&])[^=&\s#]{6,}(?=[&\s#]|$)/g, '[redacted]')
     .replace(/(?<=#)[^=&\s#]+(?=[&\s#]|$)/g, maskToken)
 }
 

@@ -36,9 +36,11 @@ export function tokensIn(url: URL): readonly string[] {
   return parts.flatMap((part) => [part, decoded(part)])
 }
 
-/** The values of the query; of a part without a value (`?key`) its name, which may be the credential. */
+/**
+ * The values of the query; of a part without a value (`?key`, or `?key==` in base64) its name, which may be the credential.
+ */
 function valuesIn(url: URL): string[] {
-  return [...url.searchParams].map(([name, value]) => (value === '' ? name : value))
+  return [...url.searchParams].map(([name, value]) => (/^=?$/.test(value) ? name : value))
 }
 
 /** The address of a proxy. A refusing proxy may repeat its login, as in the address or as it was sent: both are hidden. */

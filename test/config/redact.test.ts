@@ -25,9 +25,13 @@ describe('--show', () => {
 
   it('takes what may be a credential out of addresses', () => {
     const sinks =
-      '{ ops: { type: webhook, url: "https://hooks.example.com/a?key=CANARY&b=CANARY&CANARY#c" } }'
+      '{ ops: { type: webhook, url: "https://hooks.example.com/a?key=CANARY&b=CANARY&CANARY&CANARY=&CANARY==#c" } }'
     expect(redactConfig(load(configText({ sinks })))).toMatchObject({
-      sinks: { ops: { url: 'https://hooks.example.com/a?key=[redacted]&b=[redacted]&[redacted]#c' } },
+      sinks: {
+        ops: {
+          url: 'https://hooks.example.com/a?key=[redacted]&b=[redacted]&[redacted]&[redacted]&[redacted]#c',
+        },
+      },
     })
   })
 

@@ -26,11 +26,14 @@ test.each(['webhook', 'http', 'slack', 'teams', 'discord'])(
 test.each(['webhook', 'http', 'slack', 'teams', 'discord'])(
   'a query of a %s sink that is nothing but a key is not shown',
   async (type) => {
-    const { outcome } = await serve({
-      config: (origin) => ({ type, url: `${origin}/in?${key}` }),
-      answer: { status: 403, body: `Cannot POST /in?${key}; no such key: ${key}` },
-    })
-    expect(outcome.answer.text).toContain('[redacted]')
-    expect(outcome.answer.text).not.toContain(key)
+    // The last two end like base64 whose length is filled up.
+    for (const query of [key, `${key}=`, `${key}==`]) {
+      const { outcome } = await serve({
+        config: (origin) => ({ type, url: `${origin}/in?${query}` }),
+        answer: { status: 403, body: `Cannot POST /in?${query}; no such key: ${query}` },
+      })
+      expect(outcome.answer.text).toContain('[redacted]')
+      expect(outcome.answer.text).not.toContain(key)
+    }
   },
 )
