@@ -1,7 +1,7 @@
 import type { Alert } from '../alert/alert.ts'
 import type { Secret } from '../lib/secret.ts'
-import { waits } from '../lib/waits.ts'
 import type { Meaning, Outcome, ProtocolResult } from './outcome.ts'
+import { PlainPeriod } from './plain-period.ts'
 import { revealProxy } from './secret-url.ts'
 import { type Attempt, type Parcel, parcelOf, type Sink } from './sink.ts'
 import type { SinkTools } from './tools.ts'
@@ -60,8 +60,7 @@ export function createRequestSink(
     tls: config.tls,
   })
 
-  /** Until then, by the monotonic clock, only `plain` forms are sent. */
-  let plainUntilMs = 0
+  const plainPeriod = new PlainPeriod()
 
   async function send(alert: Alert, attempt: Attempt): Promise<Outcome> {
     let hasPlain = false
@@ -70,17 +69,14 @@ export function createRequestSink(
       const request = await render(parcelOf(alert, attempt), helpers, attempt)
       const { plain } = request
       if (plain === undefined) return post(request, attempt, helpers)
-      if (performance.now() < plainUntilMs) return post(plain, attempt, helpers)
+      if (plainPeriod.isOn()) return post(plain, attempt, helpers)
       hasPlain = true
       const result = await post(request, attempt, helpers)
       if (result.via !== 'http' || !formRefusals.has(result.status)) return result
       hasPlain = false
       return post(plain, attempt, helpers)
     })
-    if (hasPlain && outcome.kind === 'retry') {
-      const askedMs = Math.min(outcome.afterMs ?? 0, waits.receiverHold.maxMs)
-      plainUntilMs = performance.now() + askedMs + plainForMs
-    }
+    if (hasPlain) plainPeriod.note(outcome)
     return outcome
   }
 
@@ -120,13 +116,6 @@ export function isSuccess({ status }: Pick<HttpResponse, 'status'>): boolean {
 
 /** Statuses by which a receiver refuses the form of a request. It has accepted nothing of it, so another form may follow. */
 const formRefusals: ReadonlySet<number> = new Set([400, 413, 415, 422])
-
-/**
- * How long only plain forms are sent after an attempt with another one has failed, from when the receiver takes requests again. It may
- * take fewer of the other form, or none; a 429 costs no attempt, and a sink at fault is tried seldom, so alerts would be sent in
- * that form for long, each by itself.
- */
-const plainForMs = 60_000
 
 /** The status decides; a body that only adds to it is not worth a longer wait. */
 const bodyWaitMs = 2_000

@@ -202,6 +202,21 @@ describe('a mail', () => {
     expect(Buffer.byteLength(html)).toBeLessThan(102_000)
   })
 
+  it('whose chart was not taken for now has the columns when it is sent next, and so has the next one', async () => {
+    const receiver = await startSmtpReceiver()
+    onTestFinished(() => receiver.stop())
+    const data = (raw: string) =>
+      raw.includes('image/png') ? { code: 451, text: '4.3.0 the scanner is busy' } : undefined
+    receiver.script({ data })
+    const to = ['desk@example.com']
+    const sink = sinkOf({ type: 'email', smtp: receiver.url, from: 'a@example.com', to }, draws)
+    const send = (id: number) =>
+      sink.send(alertOf({ id }), { ...attempt, number: 1, target: 'desk@example.com' })
+    expect(await send(1)).toMatchObject({ kind: 'retry' })
+    expect(await send(1)).toMatchObject({ kind: 'delivered' })
+    expect(await send(2)).toMatchObject({ kind: 'delivered' })
+  })
+
   it('whose chart is not drawn, or refused, has the columns', async () => {
     const data = (raw: string) =>
       raw.includes('image/png') ? { code: 552, text: '5.7.0 attachments are not taken here' } : undefined

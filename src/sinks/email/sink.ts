@@ -1,5 +1,6 @@
 import { pictureOf } from '../chart/picture.ts'
 import { type Outcome, outcomeOf, type ProtocolResult } from '../outcome.ts'
+import { PlainPeriod } from '../plain-period.ts'
 import { type BatchAttempt, parcelOf, type Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
 import { type AttemptHelpers, runAttempt } from '../transport/attempt.ts'
@@ -24,6 +25,7 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
   const replyTo = config.replyTo === undefined ? undefined : mailbox(config.replyTo)
   const tls = tlsOptions(config.tls)
   const guard = tools.guard(config.allowPrivateNetworks)
+  const plainPeriod = new PlainPeriod()
   // The address may be in a file that changes: a new text makes a new pool.
   let current: { readonly smtp: string; readonly mailer: Mailer } | undefined
 
@@ -50,14 +52,11 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
   }
 
   async function send(
-    formsTo: FormsTo,
+    [message, ...plainer]: Forms,
+    to: string,
     attempt: BatchAttempt,
     helpers: AttemptHelpers,
   ): Promise<ProtocolResult> {
-    const to = attempt.target ?? ''
-    if (!config.to.includes(to))
-      throw new SinkError('unrenderable', 'the recipient is not in the config any more')
-    const [message, ...plainer] = await formsTo(to)
     const dkim = config.dkim && { ...config.dkim, key: dkimKey(helpers.reveal(config.dkim.key)) }
     const mailer = mailerFor(helpers.reveal(config.smtp), helpers)
     const posting = { from, to, replyTo, dkim, atMs: attempt.nowMs, signal: helpers.signal }
@@ -66,9 +65,24 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
     return result
   }
 
-  function attempted(attempt: BatchAttempt, formsTo: FormsTo): Promise<Outcome> {
+  async function attempted(attempt: BatchAttempt, formsTo: FormsTo): Promise<Outcome> {
     const limits = { signal: attempt.signal, timeoutMs: config.timeout }
-    return runAttempt(limits, (helpers) => send(formsTo, attempt, helpers))
+    const to = attempt.target ?? ''
+    let mayBeItsForm = false
+    const outcome = await runAttempt(limits, async (helpers) => {
+      if (!config.to.includes(to))
+        throw new SinkError('unrenderable', 'the recipient is not in the config any more')
+      const forms = await formsTo(to)
+      if (forms.length === 1) return send(forms, to, attempt, helpers)
+      if (plainPeriod.isOn()) return send([forms.at(-1) ?? forms[0]], to, attempt, helpers)
+      mayBeItsForm = true
+      const result = await send(forms, to, attempt, helpers)
+      // What a server says before the message is not about its form: it may ask everybody to come again, once.
+      mayBeItsForm = result.via !== 'smtp' || result.stage === 'message'
+      return result
+    })
+    if (mayBeItsForm) plainPeriod.note(outcome)
+    return outcome
   }
 
   const { display } = tools
