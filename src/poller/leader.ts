@@ -137,11 +137,14 @@ export function keepForHead(
   leader.keptForHead = { day: budget.day.key, units: Math.max(0, unitsPerDay - walkMax) }
 }
 
-/** The first page is read also while a walk waits for the minute or for another day. */
+/**
+ * The first page is read also while a walk waits for the minute or for another day. Not as soon as one call is free: the first page would
+ * take that, and each one after it.
+ */
 function refusedUntil({ refused, calls }: CallTally, startMs: number): number | undefined {
   if (!refused || refused.limit === 'lease') return undefined
   if (refused.held || calls === 0) return refused.retryAtMs
-  return refused.limit === 'budget' ? undefined : Math.min(refused.retryAtMs, startMs + freshEveryMs)
+  return refused.limit === 'budget' ? undefined : startMs + freshEveryMs
 }
 
 /** What went wrong, also where the first page was read and stored. Refusals, a 429 and our own shutdown are no failure. */

@@ -33,6 +33,27 @@ describe('a limit of the feed', () => {
     )
   })
 
+  it('that leaves room for one call at a time lets a catch-up collect some: the head would take each', async () => {
+    const { replica, redis, sandbox, ledger } = await rig()
+    replica(redis, {
+      ledger: {
+        ...ledger,
+        async reserve(request) {
+          if (request.purpose === 'poll') return ledger.reserve(request)
+          return { ok: false, limit: 'minute', held: false, retryAtMs: Date.now() + 100, unitsUsed: 0 }
+        },
+      },
+      poll: async (readPage) => {
+        const result = await pollOnePage(readPage)
+        await readPage(2, 'walk')
+        return { ...result, behind: true, reason: 'refused_minute' }
+      },
+    })
+    await untilCalls(sandbox, 2)
+    const [first, second] = sandbox.requests
+    expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThan(4_500)
+  })
+
   it.each<
     [string, Parameters<Awaited<ReturnType<typeof rig>>['sandbox']['fault']>[0], 'minute' | 'budget', number]
   >([
