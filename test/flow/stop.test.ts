@@ -18,6 +18,7 @@ const redis = useRedis()
 const root = join(import.meta.dirname, '../..')
 /** A busy machine takes its time to start a process. */
 const startLimitMs = 20_000
+const pollEveryMs = 2_000
 const long = process.env['LONG'] === '1'
 
 interface Parts {
@@ -35,7 +36,7 @@ function configText({ feed, hook, timeout, dataDir = '/x', ...parts }: Parts): s
 redis: { url: "${parts.redis}", prefix: ${parts.prefix ?? freshPrefix()} }
 dataDir: ${dataDir}
 http: { listen: "127.0.0.1:0" }
-sources: { main: { baseUrl: "${feed}", token: sandbox-token, startFrom: beginning, poll: { every: 2s }, budget: { unitsPerDay: 50000 } } }
+sources: { main: { baseUrl: "${feed}", token: sandbox-token, startFrom: beginning, poll: { every: ${pollEveryMs}ms }, budget: { unitsPerDay: 50000 } } }
 sinks: { hook: { type: webhook, url: "${hook}", allowPrivateNetworks: true, concurrency: 1${timeout === undefined ? '' : `, timeout: ${timeout}`} } }
 routes: [{ sinks: [hook] }]
 `
@@ -61,11 +62,12 @@ describe('a stop', () => {
     const program = startProgram(['run', '--config', config])
     await hook.received(1, startLimitMs)
     const { pid } = await program.logged('embedded Redis started')
-    const polls = sandbox.requests.length
     program.kill('SIGTERM')
     await program.logged('stopping')
     const told = await program.logged('waiting for the sends that run')
     expect(told).toMatchObject({ sinks: ['hook'], sends: 1 })
+    // Until it had read the signal it could still ask for a page.
+    const polls = sandbox.requests.length
     // A reload of a config that would stop the send, and every signal that an operator or a terminal may add.
     writeFileSync(config, text.replace('5m', '1s'))
     for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) program.kill(signal)
@@ -75,6 +77,7 @@ describe('a stop', () => {
     )
     await until('the reload is refused', () => program.lines().some(refused))
     sandbox.fire()
+    await new Promise((resolve) => setTimeout(resolve, pollEveryMs + 200))
     held[0].open()
     const tookMs = [await endsIn(program)]
     expect(existsSync(`/proc/${pid}`)).toBe(false)
