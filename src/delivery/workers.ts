@@ -95,9 +95,13 @@ export class Workers {
     return { worker, endCheck: checkStalled(worker, stalledIntervalMs, () => this.taken.may) }
   }
 
-  /** Empty, unless what waits is kept by an operator's pause. Noted before Redis is asked: the next alert may come meanwhile. */
+  /**
+   * Empty, unless what waits is kept by an operator's pause. Noted before Redis is asked: the next alert may come meanwhile. But
+   * not before an alert is taken that was fetched earlier, perhaps in the same millisecond.
+   */
   async #noteDrained(redis: RedisClient, worker: AlertWorker): Promise<void> {
     const atMs = Date.now()
+    await new Promise((resolve) => setImmediate(resolve))
     this.#emptyAtMs = atMs
     const isPaused = (await redis.hexists(worker.toKey('meta'), 'paused')) === 1
     if (!isPaused || (await redis.llen(worker.toKey('wait'))) === 0) return

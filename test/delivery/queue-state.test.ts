@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { QueueState } from '../../src/delivery/deliver.ts'
 import { openQueue } from '../../src/delivery/queues.ts'
 import type { SinkSettings } from '../../src/delivery/settings.ts'
@@ -62,6 +62,19 @@ describe('what a lane knows of its queue', () => {
     expect([first.length, emptyMs(first).size]).toEqual([5, 1])
     expect([second.length, emptyMs(second).size]).toEqual([5, 1])
     expect([...emptyMs(second)][0]).toBeGreaterThan([...emptyMs(first)][0] ?? Number.NaN)
+  })
+
+  it('is not that it was empty where the last alert was fetched in the same millisecond', async () => {
+    const send = await statesOf({ concurrency: 2 })
+    await send(2, 2)
+    const nowMs = Date.now()
+    vi.spyOn(Date, 'now').mockReturnValue(nowMs)
+    onTestFinished(() => void vi.restoreAllMocks())
+    // Two sends end together; which of the two answers comes first is up to the connections.
+    for (let from = 3; from < 53; from += 5) {
+      const states = await send(from, from + 4)
+      expect([states.length, emptyMs(states).size]).toEqual([5, 1])
+    }
   })
 
   it('is not that it was empty where the limit of the rate was reached', async () => {
