@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../lib/clock.ts'
 import { errorCode, UserError } from '../lib/errors.ts'
 import { Pool } from '../lib/packages.ts'
 import { type Secret, tokenProblem } from '../lib/secret.ts'
+import { onTimeUp } from '../lib/time-limit.ts'
 import { scrub } from '../telemetry/scrub.ts'
 import { version } from '../telemetry/version.ts'
 import type { ApiRequest } from './api/request.ts'
@@ -230,10 +231,10 @@ function splitBaseUrl(baseUrl: string): { origin: string; prefix: string } {
 function startDeadline(timeoutMs: number, signal: AbortSignal | undefined) {
   const controller = new AbortController()
   let expired = false
-  const timer = setTimeout(() => {
+  const timer = onTimeUp(timeoutMs, () => {
     expired = true
     controller.abort()
-  }, timeoutMs)
+  })
   const onAbort = () => controller.abort()
   if (signal?.aborted) onAbort()
   signal?.addEventListener('abort', onAbort, { once: true })
@@ -241,7 +242,7 @@ function startDeadline(timeoutMs: number, signal: AbortSignal | undefined) {
     signal: controller.signal,
     expired: () => expired,
     clear() {
-      clearTimeout(timer)
+      timer.off()
       signal?.removeEventListener('abort', onAbort)
     },
   }

@@ -1,26 +1,14 @@
-import { once } from 'node:events'
-import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
 import { createSink } from '../../src/sinks/registry.ts'
 import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { onTestFinished } from '../support/finished.ts'
+import { httpThread, standStill, startThreadServer } from '../support/thread-server.ts'
 import { englishDisplay, persian } from './samples.ts'
 
 const timeoutMs = 2_000
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 
-// A thread of its own answers while this one stands still.
-const http = `
-const { createServer } = require('node:http')
-const { parentPort } = require('node:worker_threads')
-const server = createServer((request, response) => {
-  request.resume().on('end', () => {
-    parentPort.postMessage('came')
-    setTimeout(() => response.writeHead(204).end(), 200)
-  })
-}).listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port))
-`
 const smtp = `
 const { createServer } = require('node:net')
 const { createInterface } = require('node:readline')
@@ -42,7 +30,7 @@ const server = createServer((socket) => {
 `
 
 test.for([
-  ['webhook', http, (port: number) => ({ secret, url: `http://127.0.0.1:${port}/` })],
+  ['webhook', httpThread, (port: number) => ({ secret, url: `http://127.0.0.1:${port}/` })],
   [
     'email',
     smtp,
@@ -56,22 +44,18 @@ test.for([
   '%s: an answer that came while the process stood still counts, however long that was',
   async ([type, code, fields]) => {
     const row = failureRow('It is frozen')
-    const receiver = new Worker(code, { eval: true })
-    onTestFinished(async () => void (await receiver.terminate()))
-    const [port] = await once(receiver, 'message')
+    const receiver = await startThreadServer(code, { status: 204 })
     const common = { type, timeout: `${timeoutMs}ms`, allowPrivateNetworks: true }
-    const config = sinkConfigSchema.parse({ ...common, ...fields(port) })
+    const config = sinkConfigSchema.parse({ ...common, ...fields(receiver.port) })
     const sink = createSink('desk', config, { display: englishDisplay })
     onTestFinished(() => sink.close())
-    let messages = 0
-    receiver.on('message', () => (messages += 1))
-    const came = once(receiver, 'message')
+    const came = receiver.nextRequest()
     const signal = new AbortController().signal
     const [target] = sink.targets ?? []
     const attempt = { number: 1, nowMs: Date.now(), signal, ...(target === undefined ? {} : { target }) }
     const sending = sink.send(persian, attempt)
     await came
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1.25 * timeoutMs)
+    standStill(1.25 * timeoutMs)
     const goesOnMs = performance.now()
     await row.kept('everything: an answer counts, however late it is read', async () =>
       expect(await sending).toMatchObject({ kind: 'delivered' }),
@@ -79,6 +63,6 @@ test.for([
     await row.heals('at once, when it goes on', () =>
       expect(performance.now() - goesOnMs).toBeLessThan(timeoutMs),
     )
-    await row.twice('nothing', () => expect(messages).toBe(1))
+    await row.twice('nothing', () => expect(receiver.requests()).toBe(1))
   },
 )
