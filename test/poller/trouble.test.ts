@@ -40,11 +40,20 @@ describe('a failing feed', () => {
   })
 
   it('is asked less and less often', async () => {
-    const { replica, redis, sandbox } = await rig({ everyMs: 0 })
+    const { replica, redis, sandbox } = await rig({ everyMs: 0, restsAfterFailures: true })
     sandbox.fault({ kind: 'status', status: 500, times: 0 })
-    const { poller } = replica(redis)
-    await untilCalls(sandbox, 4)
-    await vi.waitFor(() => expect(poller.status().nextPollAtMs).toBeGreaterThan(Date.now() + 2_000), soon)
+    const clock = passingClock()
+    const { poller } = replica(redis, { clock })
+    const pausesMs: number[] = []
+    for (let calls = 1; calls <= 6; calls += 1) {
+      await untilCalls(sandbox, calls)
+      await vi.waitFor(() => expect(poller.status().state).toBe('waiting'), soon)
+      const { nextPollAtMs, lastError } = poller.status()
+      const pauseMs = (nextPollAtMs ?? 0) - (lastError?.atMs ?? 0)
+      pausesMs.push(pauseMs)
+      if (calls < 6) clock.pass(pauseMs)
+    }
+    expect(pausesMs).toEqual([2_000, 2_000, 2_000, 4_000, 8_000, 16_000])
     expect(await callsDuring(sandbox, 300)).toBe(0)
     expect(poller.health()).toEqual({ ok: true })
   })

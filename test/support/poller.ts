@@ -48,6 +48,8 @@ export interface RigOptions {
   readonly requestsPerMinute?: number
   readonly budgetDay?: (nowMs: number) => BudgetDay
   readonly everyMs?: number
+  /** Rests as the plan does once quick tries have failed; without it, what failed is tried again at the usual pace. */
+  readonly restsAfterFailures?: boolean
 }
 
 export async function pollerRig(options: RigOptions): Promise<PollerRig> {
@@ -79,7 +81,7 @@ export async function pollerRig(options: RigOptions): Promise<PollerRig> {
     ...{ source: 'main', prefix, redis, feed, limits, budgetDay, metrics },
     ledger: ledgerOn(redis),
     poll: pollOnePage,
-    createSchedule: () => steadySchedule(options.everyMs ?? 30, limits.minIntervalMs, reports),
+    createSchedule: () => steadySchedule(options, limits.minIntervalMs, reports),
     clock: systemClock,
     log: captured.log,
   })
@@ -146,7 +148,11 @@ function start(deps: PollerDeps): PollerRun {
 }
 
 /** Evenly paced, and quick to try again: the plans of real schedules have tests of their own. */
-function steadySchedule(everyMs: number, minIntervalMs: number, reports: PollReport[]): Schedule {
+function steadySchedule(
+  { everyMs = 30, restsAfterFailures = false }: RigOptions,
+  minIntervalMs: number,
+  reports: PollReport[],
+): Schedule {
   const attempts = emptyAttempts()
   let hotUntilMs = 0
   return {
@@ -155,7 +161,8 @@ function steadySchedule(everyMs: number, minIntervalMs: number, reports: PollRep
       noteAttempt(attempts, report)
     },
     next(nowMs) {
-      return nextAfter({ ...attempts, failures: 0 }, nowMs, minIntervalMs, (lastMs) => ({
+      const failures = restsAfterFailures ? attempts.failures : 0
+      return nextAfter({ ...attempts, failures }, nowMs, minIntervalMs, (lastMs) => ({
         atMs: nowMs < hotUntilMs ? nowMs : lastMs + everyMs,
         reason: 'fixed',
       }))
