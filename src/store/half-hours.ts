@@ -1,4 +1,4 @@
-/** In the hash of a day's units: `half:<half hours since the epoch>` → units, by the clock of the caller. */
+/** Counts by time: the field `half:<half hours since the epoch>`, by the clock of the caller, of units or of alerts. */
 
 const fieldRoot = 'half:'
 export const halfHourMs = 1_800_000
@@ -7,13 +7,13 @@ export function halfHourField(atMs: number): string {
   return `${fieldRoot}${Math.floor(atMs / halfHourMs)}`
 }
 
-/** Number of the half hour → units. */
-export function unitsByHalfHour(counts: readonly Readonly<Record<string, string>>[]): Map<number, number> {
-  const units = new Map<number, number>()
+/** Number of the half hour → count. */
+export function countsByHalfHour(counts: readonly Readonly<Record<string, string>>[]): Map<number, number> {
+  const sums = new Map<number, number>()
   for (const [name, count] of counts.flatMap(Object.entries<string>)) {
     if (!name.startsWith(fieldRoot)) continue
     const half = Number(name.slice(fieldRoot.length))
-    units.set(half, (units.get(half) ?? 0) + Number(count))
+    sums.set(half, (sums.get(half) ?? 0) + Number(count))
   }
-  return units
+  return sums
 }

@@ -44,6 +44,8 @@ interface SourceKeys {
    * Lost while a process runs: the process reports that Redis lost its data, and walks the feed again.
    */
   readonly meta: string
+  /** HASH, half hour → rows that were new then, without history; of three days. Lost: the page shows fewer alerts of these hours. */
+  readonly seenByHalfHour: string
   /** HASH, depth and time of the sweep. No expiry. Lost: the sweep begins at the top again. */
   readonly sweep: string
   /** Where the units of one budget day are counted; `dayKey` is its `YYYY-MM-DD`. */
@@ -116,6 +118,7 @@ export function sourceKeys(prefix: string, source: string): SourceKeys {
     quarantinedTimes: `${root}:set-aside-times`,
     quarantine: `${root}:quarantine`,
     meta: `${root}:meta`,
+    seenByHalfHour: `${root}:seen-by-half-hour`,
     sweep: `${root}:sweep`,
     units: (dayKey) => unitsKey(root, dayKey),
     minute: `${root}:minute`,
@@ -171,8 +174,7 @@ export function breakerKey(prefix: string, sink: string): string {
  * HASH `{receiver, retry, held, clock, plan:<plan>: n …}`: whose config and clock delayed the alerts of a sink. `receiver`: the
  * fingerprint of the receiver of the lane that started last; `retry`: its schedule; `held`: of the receiver that asked for the
  * current hold; `clock`: the clock (ms) of the process that last looked through them; `plan`: digest of a plan for whose marks
- * alerts wait → how many ever did. Expires `delayOriginsKeptMs` after its last change. Lost: the next lane looks through all
- * delayed alerts.
+ * alerts wait → how many ever did. Expires `delayOriginsKeptMs` after its last change. Lost: the next lane looks through all of them.
  */
 export function delayOriginsKey(prefix: string, sink: string): string {
   return `${hashTag(prefix)}:put-off:${sink}`
@@ -250,8 +252,7 @@ export function probeKey(prefix: string): string {
 
 /**
  * The `prefix` option of every BullMQ queue and worker; BullMQ owns the keys beneath, but for two fields of a job's hash
- * (`delivery/job-fields.ts`), `targetTagsName` and `droppedName`. Lost: the jobs in it, together with their rows' entries in `seen`, so
- * that the next poll creates them again.
+ * (`delivery/job-fields.ts`), `targetTagsName` and `droppedName`. Lost: its jobs, with their rows' entries in `seen`: they come again.
  */
 export function queuePrefix(prefix: string): string {
   return `${hashTag(prefix)}:queue`
@@ -283,8 +284,7 @@ export const unitsKeptMs = 3 * 24 * 60 * 60 * 1_000
 
 /**
  * HASH `{used, <purpose>: units …, half:<half hour>: units …}` (and from earlier versions `from:…`). Expires `unitsKeptMs` after
- * its last change. Lost: the bridge may spend the day's units again; when the account has none left, the API answers 429, which
- * sets `hold`.
+ * its last change. Lost: the bridge may spend the day's units again, until the API answers 429, which sets `hold`.
  */
 function unitsKey(root: string, dayKey: string): string {
   return `${root}:units:${dayKey}`

@@ -4,7 +4,7 @@ import { waits } from '../lib/waits.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
 import type { ApiLimit, Purpose } from '../telemetry/metrics.ts'
 import { daysAround, joinAccount, spendingKeys, unitsKeyOf } from './account.ts'
-import { halfHourField, halfHourMs, unitsByHalfHour } from './half-hours.ts'
+import { countsByHalfHour, halfHourField, halfHourMs } from './half-hours.ts'
 import { holdMs } from './hold.ts'
 import { joinedUnitsKey, leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
 import { createKnownUnits, type KnownUnits } from './known-units.ts'
@@ -208,7 +208,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         hoursBack.map((hours) => options.budgetDay(clock.now() - 2 * hours * halfHourMs).key),
       )
       const counts = await Promise.all([...days].map(counted))
-      const halves = [...unitsByHalfHour(counts)].filter(([half]) => half >= first)
+      const halves = [...countsByHalfHour(counts)].filter(([half]) => half >= first)
       if (!halves.some(([half]) => half <= first + 1)) return undefined
       return halves.reduce((sum, [, count]) => sum + count, 0)
     },

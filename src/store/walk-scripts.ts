@@ -42,9 +42,10 @@ return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, 
 `
 
 /**
- * KEYS meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes
+ * KEYS meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes, seenByHalfHour
  * ARGV id, version, change as JSON, seenWindowMs, rows to forget at most (and what was shown with the last of them),
- *   quarantined rows to keep, and their bytes, the time of the caller (ms), rows that are kept however old they are
+ *   quarantined rows to keep, and their bytes, the time of the caller (ms), rows that are kept however old they are,
+ *   the field of the caller's half hour, the number of the oldest half hour that is kept
  * Returns: done, raced, replaced or lost; how many rows were new; the version of the stretches after it; how many rows were
  * removed from those quarantined.
  *
@@ -52,7 +53,7 @@ return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, 
  * the same, those of a covered page as covered; but no stretch is changed.
  */
 export const commitScript = `
-local meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes = unpack(KEYS)
+local meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes, seenByHalfHour = unpack(KEYS)
 local id, replacedId = unpack(redis.call('HMGET', meta, 'id', 'replacedId'))
 if id ~= ARGV[1] then
   local replaced = string.find(' ' .. (replacedId or '') .. ' ', ' ' .. ARGV[1] .. ' ', 1, true)
@@ -120,6 +121,12 @@ for name, by in pairs({
   marked = added, quarantined = bad, fellOut = fellOut, passedOver = change.passedOver, unrouted = change.unrouted,
 }) do
   if by > 0 then redis.call('HINCRBY', meta, name, by) end
+end
+if added > change.passedOver then
+  for _, half in ipairs(redis.call('HKEYS', seenByHalfHour)) do
+    if tonumber(string.match(half, '%d+$')) < tonumber(ARGV[11]) then redis.call('HDEL', seenByHalfHour, half) end
+  end
+  redis.call('HINCRBY', seenByHalfHour, ARGV[10], added - change.passedOver)
 end
 if change.explains and added > 0 and redis.call('HEXISTS', meta, 'expected') == 1 then
   redis.call('HINCRBY', meta, 'expected', added)

@@ -2,7 +2,8 @@ import * as z from 'zod'
 import type { Scope, ScopeFacts } from '../walk/scope.ts'
 import type { Stretch } from '../walk/stretch.ts'
 import type { Mark } from '../walk/walk.ts'
-import { sourceKeys } from './keys.ts'
+import { halfHourField, halfHourMs } from './half-hours.ts'
+import { sourceKeys, unitsKeptMs } from './keys.ts'
 import { type Quarantined, type QuarantineLimits, quarantineLimits } from './quarantine.ts'
 import type { RedisClient } from './redis.ts'
 import { commitScript, lookScript, openScript } from './walk-scripts.ts'
@@ -187,10 +188,11 @@ export function createWalkState(options: WalkStateOptions): WalkState {
     async commit(base, change) {
       const answer = await redis.eval(
         commitScript,
-        7,
-        ...[meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes],
+        8,
+        ...[meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes, keys.seenByHalfHour],
         ...[base.id, base.version, toWire(change), seenWindowMs, forgetMax, limits.rowsMax, limits.bytesMax],
         ...[change.nowMs, rowsKept],
+        ...[halfHourField(change.nowMs), (change.nowMs - unitsKeptMs) / halfHourMs],
       )
       const [kind, added, version, fellOut] = commitAnswer.parse(answer)
       return { kind, added, version, fellOut }

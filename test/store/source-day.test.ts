@@ -4,16 +4,35 @@ import { createSourceDay } from '../../src/app/source-day.ts'
 import { budgetDay } from '../../src/schedule/budget.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { createLedger } from '../../src/store/ledger.ts'
+import type { RedisClient } from '../../src/store/redis.ts'
+import { createWalkState, type WalkChange } from '../../src/store/walk-state.ts'
 import { clockAt } from '../support/clock.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 
 const redis = useRedis()
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+
+/** A stored walk, into which pages of a feed are written. */
+async function walkOf(options: { redis: RedisClient; prefix: string; source: string }) {
+  const state = createWalkState({ ...options, seenWindowMs: 30 * dayMs })
+  await state.open({ id: 'a', scope: { kind: 'all' } })
+  const commit = async (page: Pick<WalkChange, 'mark' | 'shown' | 'passedOver' | 'nowMs'>) => {
+    const { id, version } = await state.look([])
+    const rest = { joins: [], finished: [], quarantine: [], readable: [], explains: true, unrouted: 0 }
+    await state.commit({ id, version }, { ...rest, ...page, rowsBecome: 'covered' })
+  }
+  return {
+    marks: (mark: readonly string[], nowMs: number, passedOver = 0) =>
+      commit({ mark, nowMs, passedOver, shown: [] }),
+    shows: (shown: readonly string[], nowMs: number) => commit({ shown, nowMs, passedOver: 0, mark: [] }),
+  }
+}
 
 test('a budget day has by hours what was spent and seen, without what was history, and what is planned', async () => {
   const spender = { prefix: freshPrefix(), source: 'main', account: 'desk' }
   const plan = scheduleOptionsOf(usualSource(2_000))
   const { startMs, endMs } = budgetDay(Date.UTC(2026, 10, 21, 12), plan)
-  const hourMs = 3_600_000
   let nowMs = startMs + 2.6 * hourMs
   const clock = clockAt(() => nowMs)
   const commands = redis.client()
@@ -24,11 +43,10 @@ test('a budget day has by hours what was spent and seen, without what was histor
   await ledger.reserve({ cost: 3, purpose: 'poll' })
   nowMs += 0.5 * hourMs
   await ledger.reserve({ cost: 1, purpose: 'context' })
-  const { seen, meta } = sourceKeys(spender.prefix, spender.source)
-  // Polling began in the third hour, with five rows that were history, and one that was not.
-  const rows = [2.1, 2.1, 2.1, 2.1, 2.1, 2.5, 3.1, 3.2].map((hour) => startMs + hour * hourMs)
-  await commands.zadd(seen, ...rows.flatMap((atMs, at) => [atMs, String(at)]))
-  await commands.hset(meta, { createdMs: startMs + 2.1 * hourMs, passedOver: 5 })
+  const walk = await walkOf({ redis: commands, ...spender })
+  // Polling began in the third hour, with five rows that were history, and one that was not; an hour later more history was read.
+  await walk.marks(['1', '2', '3', '4', '5', '6'], startMs + 2.1 * hourMs, 5)
+  await walk.marks(['7', '8', '9'], startMs + 3.1 * hourMs, 1)
 
   const read = createSourceDay({
     redis: commands,
@@ -57,6 +75,35 @@ test('a budget day has by hours what was spent and seen, without what was histor
   const planned = day.hours.reduce((sum, hour) => sum + hour.planned, 0)
   // Each hour is rounded to a tenth.
   expect(Math.abs(planned - 2_000)).toBeLessThan(24 * 0.05 + 0.01)
+})
+
+test('an alert counts in the hour in which it was first seen, however long the feed shows it', async () => {
+  const spender = { prefix: freshPrefix(), source: 'main' }
+  const commands = redis.client()
+  const walk = await walkOf({ redis: commands, ...spender })
+  const plan = scheduleOptionsOf(usualSource(2_000))
+  const { startMs } = budgetDay(Date.now() + 5 * dayMs, plan)
+  let nowMs = startMs + 10 * hourMs
+  const clock = clockAt(() => nowMs)
+  const tools = { redis: commands, plan, clock, learned: { load: async () => undefined } }
+  const alertsOfDay = async () => {
+    const { hours } = await createSourceDay({ ...tools, spender })()
+    return hours.flatMap(({ alerts }, hour) => (alerts > 0 ? [[hour, alerts]] : []))
+  }
+  await walk.marks(['1', '2', '3'], nowMs)
+  expect(await alertsOfDay()).toEqual([[10, 3]])
+  for (const days of [1, 2]) {
+    nowMs = startMs + (days * 24 + 12) * hourMs
+    await walk.shows(['1', '2', '3'], nowMs)
+    expect(await alertsOfDay()).toEqual([])
+  }
+  await walk.marks(['4'], nowMs)
+  expect(await alertsOfDay()).toEqual([[12, 1]])
+  // What no day shows any more is not kept.
+  expect(await commands.hlen(sourceKeys(spender.prefix, spender.source).seenByHalfHour)).toBe(2)
+  nowMs += 10 * dayMs
+  await walk.marks(['5'], nowMs)
+  expect(await commands.hlen(sourceKeys(spender.prefix, spender.source).seenByHalfHour)).toBe(1)
 })
 
 test('a budget day that begins within an hour has all that was spent in its hours, and no plan of the next day', async () => {
