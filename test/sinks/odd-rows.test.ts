@@ -16,6 +16,7 @@ import type { Parcel } from '../../src/sinks/sink.ts'
 import { plainList, plainMessage, slackList, slackMessage } from '../../src/sinks/slack/blocks.ts'
 import { teamsMessage } from '../../src/sinks/teams/card.ts'
 import { telegramText } from '../../src/sinks/telegram/message.ts'
+import { anyText } from '../support/any-text.ts'
 import { englishDisplay, persianDisplay } from './samples.ts'
 
 /** An alert is worth sending whatever its fields hold: its way is gone here with any JSON in any of them. */
@@ -24,7 +25,7 @@ const fields = [
   ...['kind', 'symbol', 'slug', 'payload', 'headline', 'url', 'why', 'ruleIds', 'firedAt', 'notifiedAt'],
   ...['channels', 'isRead', 'extra'],
 ]
-const text = fc.string({ unit: 'binary', maxLength: 40 })
+const text = anyText({ maxLength: 40 })
 const value = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
   text,

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { type Escaping, escapingOf } from '../../src/sinks/template/escaping.ts'
 import { createTemplate, templateProblem } from '../../src/sinks/template/template.ts'
 import { renderedCharsMax } from '../../src/sinks/template/writer.ts'
+import { anyText } from '../support/any-text.ts'
 import { alertOf, english, englishDisplay, hostile } from './samples.ts'
 
 const fill = (text: string, escaping: Escaping, alert = english) =>
@@ -50,7 +51,7 @@ describe('the kind of content', () => {
 })
 
 describe('upstream text', () => {
-  const anything = fc.string({ unit: 'binary', maxLength: 60 })
+  const anything = anyText({ maxLength: 60 })
 
   test('is the same string again in JSON, whatever it holds', () => {
     fc.assert(

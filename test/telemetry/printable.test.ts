@@ -3,6 +3,7 @@ import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { printable, printableLines } from '../../src/telemetry/printable.ts'
+import { anyText } from '../support/any-text.ts'
 
 const unsafe = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/u
 const hostile = '\u001b]0;title\u0007\u009b2J\u202eevil\u2066\r\nforged \ud800'
@@ -16,7 +17,7 @@ it('what others wrote is written out, on its line', () => {
 
 it('no text gets anything through, and JSON stays what it was', () => {
   fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), fc.jsonValue(), (text, value) => {
+    fc.property(anyText(), fc.jsonValue(), (text, value) => {
       expect(printable(text + hostile)).not.toMatch(unsafe)
       expect(printableLines(text).replaceAll('\n', '')).not.toMatch(unsafe)
       const json = JSON.stringify({ text, value }, null, 2)
