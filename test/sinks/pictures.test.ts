@@ -1,5 +1,5 @@
 import PostalMime from 'postal-mime'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { createSink } from '../../src/sinks/registry.ts'
 import type { Attempt } from '../../src/sinks/sink.ts'
 import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
@@ -128,15 +128,30 @@ describe('a Telegram message', () => {
   it.each<[string, ReceiverAnswer]>([
     ['was answered 429', refusal(429)],
     ['was answered 500', refusal(500)],
-    ['had no answer', { kind: 'hang' }],
     ['lost its connection', { kind: 'reset' }],
     ['was answered by something else', { status: 200, body: '<html>' }],
   ])('whose photo %s is text when it is sent next, and so is the next one', async (_how, answer) => {
-    const { receiver, send } = await telegram(draws, [answer], { timeout: '300ms' })
+    const { receiver, send } = await telegram(draws, [answer])
     expect(await send()).toMatchObject({ kind: 'retry' })
     expect(await send()).toMatchObject({ kind: 'delivered' })
     expect(await send(alertOf({ id: 2 }))).toMatchObject({ kind: 'delivered' })
     expect(paths(receiver)).toEqual(['sendPhoto', 'sendMessage', 'sendMessage'])
+  })
+
+  it('whose photo had no answer is text when it is sent next, and so is the next one', async () => {
+    const { receiver, send } = await telegram(draws, [], { timeout: '300ms' })
+    receiver.answerWith(({ path }) =>
+      path.endsWith('/sendPhoto') ? { kind: 'hang' } : { status: 200, body: '{"ok":true}' },
+    )
+    expect(await send()).toMatchObject({ kind: 'retry' })
+    const photos = receiver.requests.length
+    expect(photos).toBeLessThanOrEqual(1)
+    for (const id of [1, 2])
+      await vi.waitFor(
+        async () => expect(await send(alertOf({ id }))).toMatchObject({ kind: 'delivered' }),
+        10_000,
+      )
+    expect(new Set(paths(receiver).slice(photos))).toEqual(new Set(['sendMessage']))
   })
 
   it('without a chart in its context asks for no drawing', async () => {
