@@ -106,7 +106,8 @@ export class Lane {
       sink: sink.name,
       settings,
       process: (job, token) =>
-        this.#running.track(() => this.#process(job, token)).finally(() => this.#lockAges.handled(token)),
+        this.#running.track(() => this.#process(job, token)).finally(() => this.#lockAges.asks(token)),
+      asks: (token) => this.#lockAges.asks(token),
       lostLocks: (jobIds) => this.#running.abort('the lock was lost', jobIds),
       recorded: (jobId) => options.unrecorded.recorded(this.#nameOf(jobId)),
       storeAcknowledged: (jobId) => options.unrecorded.store(this.#nameOf(jobId)),

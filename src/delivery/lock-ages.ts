@@ -1,36 +1,36 @@
 import type { Clock } from '../lib/clock.ts'
 
 /**
- * How old the locks of a lane's jobs can be at most. BullMQ asks for the next job under the token of the one before, once
- * that one was handled: the lock of the next is younger than that, also where Redis answered late or this process stood
+ * How old the locks of a lane's jobs can be at most. BullMQ asks for a job under a token of its own, or under that of the job
+ * before, once that one was handled: its lock is younger than that, also where Redis answered late or this process stood
  * still. A lock that cannot have run out needs no question to Redis before the send.
  */
 export class LockAges {
   readonly #clock: Pick<Clock, 'now' | 'monotonicMs'>
   readonly lockMs: number
   /** By token, the latest last. */
-  readonly #handled = new Map<string, { readonly monotonicMs: number; readonly atMs: number }>()
+  readonly #asked = new Map<string, { readonly monotonicMs: number; readonly atMs: number }>()
 
   constructor(clock: Pick<Clock, 'now' | 'monotonicMs'>, lockMs: number) {
     this.#clock = clock
     this.lockMs = lockMs
   }
 
-  /** The job under this token was handled: from now on BullMQ may ask for another. */
-  handled(token: string): void {
-    this.#handled.delete(token)
-    this.#handled.set(token, { monotonicMs: this.#clock.monotonicMs(), atMs: this.#clock.now() })
-    const oldest = this.#handled.keys().next()
-    if (this.#handled.size > tokensMax && !oldest.done) this.#handled.delete(oldest.value)
+  /** BullMQ asks for a job under this token now, or may from now on: the one before was handled. */
+  asks(token: string): void {
+    this.#asked.delete(token)
+    this.#asked.set(token, { monotonicMs: this.#clock.monotonicMs(), atMs: this.#clock.now() })
+    const oldest = this.#asked.keys().next()
+    if (this.#asked.size > tokensMax && !oldest.done) this.#asked.delete(oldest.value)
   }
 
-  /** False where it may be old, as with the first job under a token. */
+  /** False where it may be old. */
   isYoung(token: string): boolean {
-    const handled = this.#handled.get(token)
-    if (handled === undefined) return false
+    const asked = this.#asked.get(token)
+    if (asked === undefined) return false
     // The monotonic clock of a machine that was asleep stood still; the other one may have been set.
-    const ageMs = this.#clock.monotonicMs() - handled.monotonicMs
-    return Math.max(ageMs, this.#clock.now() - handled.atMs) < this.lockMs / youngPart
+    const ageMs = this.#clock.monotonicMs() - asked.monotonicMs
+    return Math.max(ageMs, this.#clock.now() - asked.atMs) < this.lockMs / youngPart
   }
 }
 

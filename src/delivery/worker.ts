@@ -22,6 +22,8 @@ export interface WorkerOptions {
   readonly tuning: Tuning
   readonly log: Logger
   process(job: AlertJob, token: string): Promise<AttemptRecord>
+  /** A job is about to be asked for under this token, when the worker waited for one. */
+  asks(token: string): void
   /** Redis answered that these locks are not ours any more. */
   lostLocks(jobIds: readonly string[]): void
   /** Redis has the acknowledgement of this job. */
@@ -66,7 +68,7 @@ export function openWorker(options: WorkerOptions): AlertWorker {
       settings: { backoffStrategy: (_made, _type, error) => pauseAfter(error) },
     },
   )
-  pauseWhenRefused(worker)
+  watchTaking(worker, options)
   worker.on('lockRenewalFailed', options.lostLocks)
   worker.on('completed', (job) => options.recorded(job.id ?? ''))
   worker.on('error', (error) => {
@@ -79,12 +81,13 @@ export function openWorker(options: WorkerOptions): AlertWorker {
 }
 
 /**
- * Where jobs wait and Redis refuses to hand one out (full, without its replicas, a right that was taken away), BullMQ asks again
- * at once: 2,000 times a second. Only where it cannot connect does it wait by itself.
+ * Tells before each question for a job. And where jobs wait and Redis refuses to hand one out (full, without its replicas, a right
+ * that was taken away), BullMQ asks again at once: 2,000 times a second. Only where it cannot connect does it wait by itself.
  */
-function pauseWhenRefused(worker: AlertWorker): void {
+function watchTaking(worker: AlertWorker, { asks }: Pick<WorkerOptions, 'asks'>): void {
   const take = worker['moveToActive'].bind(worker)
   worker['moveToActive'] = async (token, name) => {
+    asks(token)
     try {
       return await take(token, name)
     } catch (error) {

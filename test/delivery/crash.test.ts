@@ -173,42 +173,69 @@ describe('a job whose lock has run out before its send', () => {
       tuning: { lockMs: 10_000, stalledIntervalMs: 200, takeOverMs: 1 },
       more,
     })
-    return { sends, lock: key('main.2:lock'), redis }
+    return { sends, lockOf: (id: number) => key(`main.${id}:lock`), redis }
   }
 
   it.each([
-    ['process stood still', 'monotonicMs'],
-    ['machine was asleep', 'now'],
-  ] as const)('as when the %s, is not sent: whoever has it then does', async (_why, ahead) => {
-    let [aheadMs, isFirst] = [0, true]
-    const clock = { ...systemClock, [ahead]: () => systemClock[ahead]() + aheadMs }
-    const { sends, lock, redis } = await sendsOf(server.url, {
-      clock,
-      async findContext({ alert }) {
-        if (alert.id === 2 && isFirst) {
-          isFirst = false
-          await redis.del(lock)
-          aheadMs = 60_000
-        }
-        return undefined
-      },
-    })
-    await until('both are sent', () => sends.length >= 2)
-    expect(sends).toEqual(['1 locked', '2 locked'])
-  })
+    ['process stood still', 'monotonicMs', 1],
+    ['process stood still', 'monotonicMs', 2],
+    ['machine was asleep', 'now', 1],
+    ['machine was asleep', 'now', 2],
+  ] as const)(
+    'as when the %s (%s, alert %i), is not sent: whoever has it then does',
+    async (_why, ahead, id) => {
+      let [aheadMs, isFirst] = [0, true]
+      const clock = { ...systemClock, [ahead]: () => systemClock[ahead]() + aheadMs }
+      const { sends, lockOf, redis } = await sendsOf(server.url, {
+        clock,
+        async findContext({ alert }) {
+          if (alert.id === id && isFirst) {
+            isFirst = false
+            await redis.del(lockOf(id))
+            aheadMs = 60_000
+          }
+          return undefined
+        },
+      })
+      await until('both are sent', () => sends.length >= 2)
+      expect(sends.toSorted()).toEqual(['1 locked', '2 locked'])
+    },
+  )
 
   it('as when Redis answered late, is not sent either', async () => {
     let aheadMs = 0
     const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs }
     const door = await startDoor(server.socketPath)
-    const { sends, lock, redis } = await sendsOf(door.url, { clock }, door.hold)
-    await until('Redis has handed the second one out', async () => (await redis.exists(lock)) === 1)
-    await redis.del(lock)
+    const { sends, lockOf, redis } = await sendsOf(door.url, { clock }, door.hold)
+    await until('Redis has handed the second one out', async () => (await redis.exists(lockOf(2))) === 1)
+    await redis.del(lockOf(2))
     aheadMs = 60_000
     door.release()
     await until('both are sent', () => sends.length >= 2)
     expect(sends).toEqual(['1 locked', '2 locked'])
   })
+})
+
+it('an alert that comes into an empty queue is sent without another question about it', async () => {
+  const redis = server.client()
+  // Before anybody else asks Redis.
+  const monitor = await redis.monitor()
+  const seen: string[] = []
+  monitor.on('error', () => {})
+  monitor.on('monitor', (_time, args: readonly string[], source: string) => {
+    if (source !== 'lua') seen.push(args.join(' '))
+  })
+  const sink = testSink('hook', async () => {
+    await redis.ping('sent')
+    await until('Redis has told what came before', () => seen.includes('ping sent'))
+    return delivered
+  })
+  const { queues, sender } = rig(server, ['hook'])
+  sender([sink], {})
+  await queues.enqueue(jobs('hook', 1, 1))
+  await until('it is sent', () => seen.includes('ping sent'))
+  const about = queues.queue('hook').toKey('main.1')
+  expect(seen.slice(0, seen.indexOf('ping sent')).filter((command) => command.includes(about))).toEqual([])
 })
 
 const silent = createLogger({ level: 'silent' })
