@@ -191,6 +191,8 @@ export interface SourcePlanView {
   /** As the config has them, with their defaults; spans in milliseconds. */
   readonly budget: Readonly<Record<string, unknown>>
   readonly poll: Readonly<Record<string, unknown>>
+  /** That its plan may use a day: its share of what the API grants the account. */
+  readonly unitsPerDay: number
   /** As the bridge stores it, which another version may do in another way; null when nothing is. */
   readonly learned: unknown
 }

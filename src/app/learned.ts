@@ -1,16 +1,28 @@
 import { existsSync } from 'node:fs'
+import { sharersOf } from '../config/accounts.ts'
 import type { Config } from '../config/schema.ts'
+import { systemClock } from '../lib/clock.ts'
 import { embeddedPaths, socketUrl } from '../store/embedded-paths.ts'
+import { createGrantStore } from '../store/grant.ts'
 import { closeRedis, connectRedis, waitForRedis } from '../store/redis.ts'
 import { createScheduleState } from '../store/schedule-state.ts'
 import { createLogger } from '../telemetry/log.ts'
 import { redisTargetOf } from './redis.ts'
+import { unitsGranted } from './schedule-options.ts'
 
 /** Without an answer of Redis in this time, the plan is drawn without what the bridge has learned. */
 const reachTimeoutMs = 1_500
 
-/** What a running bridge has learned of a source; undefined where its Redis cannot be reached. Never throws. */
-export async function readLearned(config: Config, source: string): Promise<unknown> {
+/** What is known of a source beside its config. */
+export interface KnownOfSource {
+  /** As the bridge stored it. */
+  readonly learned: unknown
+  /** That its plan may use a day: its share of what the API grants the account. */
+  readonly unitsPerDay: number
+}
+
+/** What a bridge has learned of a source of the config; undefined where its Redis cannot be reached. Never throws. */
+export async function readLearned(config: Config, source: string): Promise<KnownOfSource | undefined> {
   // This must not create the directory of an embedded Redis that never ran.
   if (config.redis.mode === 'embedded' && !existsSync(config.dataDir)) return undefined
   const log = createLogger({ level: 'silent' })
@@ -20,7 +32,16 @@ export async function readLearned(config: Config, source: string): Promise<unkno
   )
   try {
     await waitForRedis(redis, { log, signal: AbortSignal.timeout(reachTimeoutMs) })
-    return await createScheduleState({ redis, prefix: config.redis.prefix, source, log }).load()
+    const { prefix } = config.redis
+    const sourceConfig = config.sources[source]
+    if (sourceConfig === undefined) return undefined
+    const { account } = sourceConfig
+    const grants = createGrantStore({ redis, prefix, source, account })
+    const granted = await unitsGranted(grants, sourceConfig, systemClock.now())
+    return {
+      learned: await createScheduleState({ redis, prefix, source, log }).load(),
+      unitsPerDay: Math.ceil(granted / sharersOf(config.sources, source)),
+    }
   } catch {
     return undefined
   } finally {

@@ -1,5 +1,4 @@
 import type { Config, SourceConfig } from '../config/schema.ts'
-import { grantedUnits } from '../context/spending.ts'
 import type { ApiRequest } from '../feed/api/request.ts'
 import { createFeedClient } from '../feed/client.ts'
 import { FeedError } from '../feed/errors.ts'
@@ -23,7 +22,7 @@ import {
 } from '../store/redis.ts'
 import { createLogger } from '../telemetry/log.ts'
 import { redisTargetOf } from './redis.ts'
-import { scheduleOptionsOf } from './schedule-options.ts'
+import { scheduleOptionsOf, unitsGranted } from './schedule-options.ts'
 import { Teardown } from './teardown.ts'
 
 /**
@@ -71,8 +70,7 @@ export async function openLookups(
     const reserve = async ({ endpoint }: ApiRequest, waitForMinute: boolean) => {
       for (;;) {
         if (leaving.signal.aborted) throw new UserError(leftText)
-        const nowMs = systemClock.now()
-        const granted = await grantedUnits(grants, budget.unitsPerDay, dayOf(nowMs), nowMs)
+        const granted = await unitsGranted(grants, sourceConfig, systemClock.now())
         const reserved = await ledger.reserve({
           cost: endpoint.units,
           purpose: 'api',

@@ -1,7 +1,10 @@
 import { withIntervals } from '../config/intervals.ts'
 import type { SourceConfig } from '../config/schema.ts'
 import { budgetSchema, pollSchema } from '../config/source.ts'
+import { grantedUnits } from '../context/spending.ts'
+import { budgetDay } from '../schedule/budget.ts'
 import { type ScheduleOptions, usualIntervals } from '../schedule/schedule.ts'
+import type { GrantStore } from '../store/grant.ts'
 
 /** The config of a source, as the schedule's own options. */
 export function scheduleOptionsOf({ budget, poll }: Pick<SourceConfig, 'budget' | 'poll'>): ScheduleOptions {
@@ -17,6 +20,15 @@ export function scheduleOptionsOf({ budget, poll }: Pick<SourceConfig, 'budget' 
     activeHours: poll.activeHours,
     holidays: poll.holidays,
   }
+}
+
+/** The units that the account of a source has a day: those of the config, or fewer where the API refused more. Throws what Redis throws. */
+export function unitsGranted(
+  grants: Pick<GrantStore, 'load'>,
+  source: Pick<SourceConfig, 'budget' | 'poll'>,
+  nowMs: number,
+): Promise<number> {
+  return grantedUnits(grants, source.budget.unitsPerDay, budgetDay(nowMs, scheduleOptionsOf(source)), nowMs)
 }
 
 /** The same with another budget: intervals that the config derives from the budget are derived from the new one. */

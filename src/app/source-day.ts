@@ -4,7 +4,7 @@ import { within } from '../lib/time-limit.ts'
 import { wallTime } from '../lib/zone.ts'
 import { budgetDay } from '../schedule/budget.ts'
 import { profileZone } from '../schedule/forecast/profile.ts'
-import { previewPlan, rememberedGrant } from '../schedule/preview.ts'
+import { previewPlan } from '../schedule/preview.ts'
 import type { ScheduleOptions } from '../schedule/schedule.ts'
 import type { Spender } from '../store/account.ts'
 import type { RedisClient } from '../store/redis.ts'
@@ -16,6 +16,8 @@ interface SourceDayOptions {
   readonly spender: Spender
   readonly plan: ScheduleOptions
   readonly learned: Pick<ScheduleState, 'load'>
+  /** That the plan of this source may use now; the API may grant fewer than the config has. */
+  readonly unitsPerDay: () => Promise<number>
   readonly clock: Clock
 }
 
@@ -29,8 +31,8 @@ export function createSourceDay(options: SourceDayOptions): () => Promise<Source
   return async () => {
     const day = budgetDay(clock.now(), plan)
     if (drawn === undefined || drawn.key !== day.key || drawn.untilMs < clock.monotonicMs()) {
-      const saved = await within(readTimeoutMs, 'what was learned', learned.load())
-      const unitsPerDay = Math.min(plan.unitsPerDay, rememberedGrant(saved) ?? plan.unitsPerDay)
+      const known = Promise.all([learned.load(), options.unitsPerDay()])
+      const [saved, unitsPerDay] = await within(readTimeoutMs, 'what was learned', known)
       // Hours of the wall clock: a day that begins within one also ends within one.
       const firstMs = day.startMs - (wallTime(day.startMs, profileZone(plan)) % hourMs)
       const count = Math.ceil((day.endMs - firstMs) / hourMs)

@@ -1,7 +1,6 @@
 import type { SeenView, SourceDayView } from '../admin/ports.ts'
 import type { SourceConfig } from '../config/schema.ts'
 import type { SourceContext } from '../context/source-context.ts'
-import { grantedUnits } from '../context/spending.ts'
 import { createFeedClient } from '../feed/client.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
 import { createProcessState, refreshProcessState, runPoll } from '../intake/poll.ts'
@@ -28,7 +27,7 @@ import type { FeedPage } from '../walk/page.ts'
 import { unitsOfPolls } from './lookups.ts'
 import type { Quarantine } from './operator-api/quarantine.ts'
 import type { RulesReport } from './rule-notices.ts'
-import { scheduleOptionsOf, withUnits } from './schedule-options.ts'
+import { scheduleOptionsOf, unitsGranted, withUnits } from './schedule-options.ts'
 import { contextOfSource } from './source-context.ts'
 import { createSourceDay } from './source-day.ts'
 import type { RuntimeTools } from './tools.ts'
@@ -54,6 +53,8 @@ export interface Source {
   seen(id: number): Promise<Omit<SeenView, 'source' | 'id' | 'dropped'>>
   /** What its plan has learned, as it is stored. */
   learned(): Promise<unknown>
+  /** That its plan may use a day: its share of what the API grants the account. */
+  unitsPerDay(): Promise<number>
   /** Resolves when the poll that runs now is over; at once when none does. */
   pollOver(): Promise<unknown>
   close(): Promise<void>
@@ -110,17 +111,15 @@ export function createSource(source: string, config: SourceConfig, tools: Source
   const walking = { source, startFrom: config.startFrom, processState }
   const closing = new AbortController()
   const grants = createGrantStore({ redis, prefix, source, account })
+  const granted = () => unitsGranted(grants, config, clock.now())
+  const unitsPerDay = async () => Math.ceil((await granted()) / sharers(source))
   const rules = createRuleBook({
     source,
     feed,
     closing: closing.signal,
     ledger,
     store: createRuleStore({ redis, prefix, source }),
-    async leaveUnits() {
-      const { unitsPerDay } = budget
-      const nowMs = clock.now()
-      return unitsOfPolls(unitsPerDay, await grantedUnits(grants, unitsPerDay, dayOf(nowMs), nowMs))
-    },
+    leaveUnits: async () => unitsOfPolls(budget.unitsPerDay, await granted()),
     clock,
     log,
     metrics,
@@ -206,7 +205,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     },
     hot: (untilMs) => override.setHot(untilMs, clock.now()),
     day: createSourceDay({
-      ...{ redis, plan, clock, spender: { prefix, source, account } },
+      ...{ redis, plan, clock, unitsPerDay, spender: { prefix, source, account } },
       learned: scheduleState,
     }),
     async seen(id) {
@@ -218,6 +217,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       }
     },
     learned: () => scheduleState.load(),
+    unitsPerDay,
     pollOver: () => polling,
     async close() {
       closing.abort(new Error('closing'))

@@ -1,13 +1,14 @@
 import type { Command } from 'commander'
 import type { SourcePlanView } from '../admin/ports.ts'
 import type { StatusView } from '../admin/status-view.ts'
+import type { KnownOfSource } from '../app/learned.ts'
 import { scheduleOptionsOf, usualSource, withUnits } from '../app/schedule-options.ts'
 import type { Config, SourceConfig } from '../config/schema.ts'
 import { unitsPerDayMax } from '../config/source.ts'
 import { UserError } from '../lib/errors.ts'
 import { given } from '../lib/given.ts'
 import { wallTime } from '../lib/zone.ts'
-import { previewPlan, rememberedGrant } from '../schedule/preview.ts'
+import { previewPlan } from '../schedule/preview.ts'
 import type { ScheduleOptions } from '../schedule/schedule.ts'
 import type { Target } from '../schedule/simulate.ts'
 import { namedCommand } from './command-texts.ts'
@@ -21,7 +22,7 @@ import { readTrace, simulateFile } from './plan-trace.ts'
 import { countOption, UsageError, urlOption } from './usage.ts'
 
 /** Reads what a running bridge has learned of a source; undefined when its Redis cannot be reached. */
-type ReadLearned = (config: Config, source: string) => Promise<unknown>
+type ReadLearned = (config: Config, source: string) => Promise<KnownOfSource | undefined>
 
 interface Options {
   readonly config?: string
@@ -41,6 +42,8 @@ interface SourcePlan {
   readonly name: string
   readonly source: Pick<SourceConfig, 'budget' | 'poll'>
   readonly learned: unknown
+  /** That the plan may use a day; undefined: those of the config. */
+  readonly unitsPerDay: number | undefined
   /** What its routes cost for context; only a config says that. */
   readonly contextOf?: (plan: { unitsPerDay: number; alertsPerDay: number }) => ContextCosts | undefined
 }
@@ -95,15 +98,16 @@ async function* plansOf(
   const names = options.source === undefined ? Object.keys(config.sources) : [options.source]
   for (const name of names) {
     const source = sourceOf(config, name)
-    const learned = await readLearned?.(config, name).catch(() => undefined)
-    yield { name, source, learned, contextOf: (plan) => contextCosts(config, name, plan) }
+    const known = await readLearned?.(config, name).catch(() => undefined)
+    const { learned, unitsPerDay } = known ?? {}
+    yield { name, source, learned, unitsPerDay, contextOf: (plan) => contextCosts(config, name, plan) }
   }
 }
 
 async function printPlans(sources: AsyncIterable<SourcePlan>, options: Options): Promise<void> {
   const nowMs = Date.now()
   const plans: unknown[] = []
-  for await (const { name, source, learned, contextOf } of sources) {
+  for await (const { name, source, learned, unitsPerDay, contextOf } of sources) {
     const optionsAt = (unitsPerDay: number) => withOverrides(source, { ...options, unitsPerDay })
     if (options.target !== undefined) {
       printTarget(
@@ -114,10 +118,8 @@ async function printPlans(sources: AsyncIterable<SourcePlan>, options: Options):
       )
       continue
     }
-    const { unitsPerDay } = withOverrides(source, options)
-    const granted =
-      options.unitsPerDay === undefined ? (rememberedGrant(learned) ?? unitsPerDay) : unitsPerDay
-    const schedule = { ...withOverrides(source, options), unitsPerDay: Math.min(unitsPerDay, granted) }
+    const given = withOverrides(source, options)
+    const schedule = { ...given, unitsPerDay: options.unitsPerDay ?? unitsPerDay ?? given.unitsPerDay }
     const preview = previewPlan(schedule, learned, nowMs, options.hours)
     const { alertsPerDay } = preview
     const context = contextOf?.({ unitsPerDay: schedule.unitsPerDay, alertsPerDay })
@@ -186,7 +188,12 @@ async function* plansOfBridge(daemon: Daemon, only: string | undefined): AsyncGe
   const { sources } = (await daemon.get('/api/v1/status')) as StatusView
   for (const name of only === undefined ? sources.map((each) => each.name) : [only]) {
     const answer = await daemon.get(`/api/v1/sources/${encodeURIComponent(name)}/plan`)
-    const { budget, poll, learned } = (answer as { data: SourcePlanView }).data
-    yield { name, learned: learned ?? undefined, source: { budget, poll } as SourcePlan['source'] }
+    const { budget, poll, learned, unitsPerDay } = (answer as { data: SourcePlanView }).data
+    yield {
+      name,
+      learned: learned ?? undefined,
+      unitsPerDay,
+      source: { budget, poll } as SourcePlan['source'],
+    }
   }
 }

@@ -87,11 +87,6 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
   }
 }
 
-/** The units that the API was found to grant, where a memory knows of them. */
-export function rememberedGrant(saved: unknown): number | undefined {
-  return readMemory(saved)?.family.unitsPerDay || undefined
-}
-
 /** The wait that so many of the expected alerts do not exceed, by halving. */
 function percentile(steps: readonly Step[], alerts: number): number {
   let low = 0

@@ -121,7 +121,13 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
             }
           : undefined,
       ),
-      plan: note('plan', (name: string) => ({ source: name, budget: {}, poll: {}, learned: null })),
+      plan: note('plan', (name: string) => ({
+        source: name,
+        budget: {},
+        poll: {},
+        unitsPerDay: 100,
+        learned: null,
+      })),
     },
     silences: {
       list: note('silences', () => []),

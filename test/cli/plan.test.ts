@@ -3,12 +3,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { contextUnitsMax } from '../../src/alert/context.ts'
+import { readLearned } from '../../src/app/learned.ts'
 import { planCommand } from '../../src/cli/plan.ts'
 import { UserError } from '../../src/lib/errors.ts'
+import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
+import { createGrantStore } from '../../src/store/grant.ts'
+import { createScheduleState } from '../../src/store/schedule-state.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
 import { benchOptions } from '../bench/compare.ts'
 import { createTrace } from '../bench/traces.ts'
 import { run } from '../support/cli.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
+
+const redis = useRedis()
 
 const config = `
 sources:
@@ -195,7 +203,7 @@ describe('plan --target', () => {
     learned.learnHistory(createTrace('market', 5, 21).times)
     const args = ['--config', file('config.yaml', config), '--target', 'p95=2m']
     const { out } = await run(
-      planCommand(async () => learned.snapshot()),
+      planCommand(async () => ({ learned: learned.snapshot(), unitsPerDay: 1_000 })),
       ...args,
     )
     expect(out).toMatch(/UNITS A DAY +MEAN +P50 +P95 +P99/)
@@ -255,7 +263,7 @@ describe('plan --config', () => {
     learned.learnHistory(createTrace('market', 5, 21).times)
     const args = ['--config', file('config.yaml', config), '--json']
     const told = await run(
-      planCommand(async () => learned.snapshot()),
+      planCommand(async () => ({ learned: learned.snapshot(), unitsPerDay: 1_000 })),
       ...args,
     )
     const away = await run(
@@ -265,5 +273,25 @@ describe('plan --config', () => {
     expect(JSON.parse(told.out).learnedFrom).toBeGreaterThan(500)
     expect(JSON.parse(away.out).learnedFrom).toBe(0)
     expect(away.thrown).toBeUndefined()
+  })
+
+  it('plans with the units of this config, whatever the bridge has planned with until now, or with what the API grants', async () => {
+    const options = { redis: redis.client(), prefix: freshPrefix(), source: 'main' }
+    const day = budgetDay(Date.now(), benchOptions(1_000))
+    const planned = createSchedule(benchOptions(1_000), undefined)
+    planned.observe({ atMs: Date.now(), ok: true, firedAtMs: [], pages: 1, pagesLeft: 'none' })
+    planned.next(Date.now(), { unitsPerDay: 1_000, unitsLeft: 1_000, day })
+    await createScheduleState({ ...options, log: createLogger({ level: 'silent' }) }).save(planned.snapshot())
+    const unitsOf = async (budget: string) => {
+      const source = config.replace('budget: { unitsPerDay: 1000 }', budget)
+      const path = file('config.yaml', `redis: { url: "${redis.url}", prefix: ${options.prefix} }\n${source}`)
+      return JSON.parse((await run(planCommand(readLearned), '--config', path, '--json')).out).unitsPerDay
+    }
+    expect(await unitsOf('budget: { unitsPerDay: 1000 }')).toBe(1_000)
+    expect(await unitsOf('budget: { unitsPerDay: 3000 }')).toBe(3_000)
+    const refused = { resetsAtMs: null, learnedAtMs: Date.now(), refused: null }
+    await createGrantStore(options).save({ v: 1, unitsPerDay: 600, ...refused })
+    expect(await unitsOf('budget: { unitsPerDay: 3000 }')).toBe(600)
+    expect(await unitsOf('budget: { unitsPerDay: 500 }')).toBe(500)
   })
 })

@@ -53,6 +53,7 @@ test('a budget day has by hours what was spent and seen, without what was histor
     spender,
     plan,
     learned: { load: async () => undefined },
+    unitsPerDay: async () => 2_000,
     clock,
   })
   const day = await read()
@@ -85,7 +86,10 @@ test('an alert counts in the hour in which it was first seen, however long the f
   const { startMs } = budgetDay(Date.now() + 5 * dayMs, plan)
   let nowMs = startMs + 10 * hourMs
   const clock = clockAt(() => nowMs)
-  const tools = { redis: commands, plan, clock, learned: { load: async () => undefined } }
+  const tools = {
+    ...{ redis: commands, plan, clock, learned: { load: async () => undefined } },
+    unitsPerDay: async () => 2_000,
+  }
   const alertsOfDay = async () => {
     const { hours } = await createSourceDay({ ...tools, spender })()
     return hours.flatMap(({ alerts }, hour) => (alerts > 0 ? [[hour, alerts]] : []))
@@ -121,7 +125,10 @@ test('a budget day that begins within an hour has all that was spent in its hour
     await ledger.reserve({ cost: 1, purpose: 'poll' })
   }
   const learned = { load: async () => undefined }
-  const { hours } = await createSourceDay({ redis: commands, spender, plan, learned, clock })()
+  const { hours } = await createSourceDay({
+    ...{ redis: commands, spender, plan, learned, clock },
+    unitsPerDay: async () => 2_000,
+  })()
   expect(hours.map(({ units }) => units)).toEqual([1, 1, ...Array(22).fill(0), 1])
   const planned = hours.reduce((sum, hour) => sum + hour.planned, 0)
   expect(Math.abs(planned - 2_000)).toBeLessThan(20)

@@ -220,7 +220,7 @@ export const explanation = takes<ExplanationView>()(
 )
 
 export const sourcePlan = takes<SourcePlanView>()(
-  z.object({ source: text, budget: fields, poll: fields, learned: z.unknown() }),
+  z.object({ source: text, budget: fields, poll: fields, unitsPerDay: count, learned: z.unknown() }),
 )
 
 export const seenRow = takes<SeenView>()(

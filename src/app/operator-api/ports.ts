@@ -137,7 +137,8 @@ export function adminPorts(options: PortsOptions): AdminPorts {
         const { config, sources } = active()
         const [source, { budget, poll } = {}] = [valuesOf(sources).get(name), config.sources[name]]
         if (source === undefined || !budget || !poll) return undefined
-        return { source: name, budget, poll, learned: (await source.learned()) ?? null }
+        const [learned, unitsPerDay] = await Promise.all([source.learned(), source.unitsPerDay()])
+        return { source: name, budget, poll, unitsPerDay, learned: learned ?? null }
       },
     },
     get orphans() {
