@@ -2,13 +2,13 @@ import { isNotConnectionError, Worker } from 'bullmq'
 import type { JobData } from '../alert/job.ts'
 import { toError } from '../lib/errors.ts'
 import { settlesWithin } from '../lib/time-limit.ts'
-import { queuePrefix } from '../store/keys.ts'
+import { queuePrefix, refusedName } from '../store/keys.ts'
 import { isRedisAway, type RedisClient, redisErrorText } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { type AlertJob, RetryLater } from './processor.ts'
 import type { AttemptRecord } from './records/attempt-record.ts'
 import type { QueueSettings, Tuning } from './settings.ts'
-import { putIntoQueue } from './unlisted.ts'
+import { putAllIntoQueue, putIntoQueue } from './unlisted.ts'
 
 /** BullMQ's consumer of one sink's queue, with every option that matters to the promise. */
 export type AlertWorker = Worker<JobData, AttemptRecord>
@@ -69,6 +69,7 @@ export function openWorker(options: WorkerOptions): AlertWorker {
     },
   )
   watchTaking(worker, options)
+  putAfterRefusals(worker, options)
   worker.on('lockRenewalFailed', options.lostLocks)
   worker.on('completed', (job) => options.recorded(job.id ?? ''))
   worker.on('error', (error) => {
@@ -130,6 +131,45 @@ async function putUntilTaken(worker: AlertWorker, redis: RedisClient, id: string
 }
 
 /**
+ * A script that was refused in its middle may have taken jobs of which nobody knows here: those whose delay ended. Once nothing is
+ * refused any more, all that are in no list are put back; by the next worker where this one ends before.
+ */
+function putAfterRefusals(worker: AlertWorker, { redis, prefix }: WorkerOptions): void {
+  const markKey = worker.toKey(refusedName)
+  let [refusals, isLooking, lookedMs] = [0, false, Number.NEGATIVE_INFINITY]
+  const look = async (): Promise<void> => {
+    for (let seen = -1; seen !== refusals && !worker.closing; ) {
+      const before = refusals
+      await worker.delay(Math.max(quietMs, lookedMs + looksApartMs - performance.now()))
+      if (before !== refusals || worker.closing) continue
+      const isDone = await putAllIntoQueue(redis, worker, prefix).then(
+        () => true,
+        () => false,
+      )
+      if (isDone) [seen, lookedMs] = [before, performance.now()]
+    }
+    if (!worker.closing) await redis.del(markKey).catch(() => {})
+  }
+  const begin = () => {
+    if (isLooking) return
+    isLooking = true
+    void look().finally(() => (isLooking = false))
+  }
+  const note = (error: Error) => {
+    if (error.name !== 'ReplyError' || isRedisAway(error)) return
+    refusals += 1
+    redis.set(markKey, 1, 'EX', markedSeconds).catch(() => {})
+    begin()
+  }
+  worker.on('error', note)
+  worker.on('failed', (_job, error) => note(error))
+  redis.exists(markKey).then(
+    (marked) => marked && begin(),
+    () => {},
+  )
+}
+
+/**
  * Whether the next acknowledgement also deletes the records that are too old or too many: at most 1,000 of them, which is
  * more than come between two such acknowledgements.
  */
@@ -145,6 +185,11 @@ function trimming(): () => boolean {
 }
 
 const retryDelayMs = 1_000
+/** More than a worker waits after a refusal. */
+const quietMs = 2_000
+/** With 100,000 alerts a look takes about half a second of Redis. */
+const looksApartMs = 60_000
+const markedSeconds = 24 * 3_600
 const trimEvery = 100
 const trimEveryMs = 1_000
 

@@ -13,6 +13,8 @@ export interface FiredAlerts {
   before(range: TimeRange, last: FiredAlert | undefined, count: number): Promise<FiredAlert[]>
   /** When each fired; null for one that is not there. */
   timesOf(names: readonly string[]): Promise<(number | null)[]>
+  /** The names of all, in parts; one that is added meanwhile may be left out, and one may come twice. */
+  all(): AsyncGenerator<readonly string[]>
   /** Any of them, at most `count`. */
   some(count: number): Promise<string[]>
   remove(names: readonly string[]): Promise<void>
@@ -44,6 +46,14 @@ export function createFiredAlerts({ redis, prefix }: { redis: RedisClient; prefi
     async timesOf(names) {
       if (names.length === 0) return []
       return (await redis.zmscore(key, ...names)).map((score) => (score === null ? null : Number(score)))
+    },
+    async *all() {
+      let cursor = '0'
+      do {
+        const [next, entries] = await redis.zscan(key, cursor, 'COUNT', batchMax)
+        yield entries.filter((_, at) => at % 2 === 0)
+        cursor = next
+      } while (cursor !== '0')
     },
     async some(count) {
       const names: unknown = await redis.zrandmember(key, count)

@@ -252,7 +252,7 @@ export function probeKey(prefix: string): string {
 
 /**
  * The `prefix` option of every BullMQ queue and worker; BullMQ owns the keys beneath, but for two fields of a job's hash
- * (`delivery/job-fields.ts`), `targetTagsName` and `droppedName`. Lost: its jobs, with their rows' entries in `seen`: they come again.
+ * (`delivery/job-fields.ts`) and the names below. Lost: its jobs, with their rows' entries in `seen`: they come again.
  */
 export function queuePrefix(prefix: string): string {
   return `${hashTag(prefix)}:queue`
@@ -260,16 +260,15 @@ export function queuePrefix(prefix: string): string {
 
 /**
  * ZSET beside a queue, id of a job that an operator dropped → when (s), the newest 100,000. Expires 90 days after the last; until then
- * the name of the sink is kept. Lost: a comparison of configs takes such an alert for one that had not gone to this sink, and `why`
- * does not say that it was dropped.
+ * the name of the sink is kept. Lost: `why` does not say so, and a comparison of configs takes it for one that never went there.
  */
 export const droppedName = 'dropped'
 
-/**
- * SET beside a queue, the tags of all targets that its alerts ever had. Removed with the name of its sink. Lost: alerts of a
- * recipient that left the config are not found by their id.
- */
+/** SET beside a queue, tags of all targets its alerts ever had. Removed with the sink's name. Lost: an id finds none of a target that left. */
 export const targetTagsName = 'targets'
+
+/** STRING beside a queue: a script of it was refused, and jobs may be in no list. Expires after a day. Lost: they stay there. */
+export const refusedName = 'refused'
 
 /**
  * HASH, key of one ledger's units on a budget day → key under which they are counted on that day, because a source has counted in

@@ -206,3 +206,36 @@ it.each(['hset', 'hget'])(
     expect(sink.sends.length).toBe(2)
   },
 )
+
+it.each([
+  ['hset', 'by it'],
+  ['hget', 'by the next process'],
+  ['lpush', 'by it'],
+])(
+  'jobs whose delay ends while Redis refuses %s, in the middle of the script that takes them, are tried again %s',
+  async (command, by) => {
+    const server = await ownServer()
+    const { lines, queues, sender } = rig(server, ['hook'])
+    const sink = testSink('hook', () => unavailable)
+    const retry = { attempts: 9, initialDelayMs: 500, maxDelayMs: 500 }
+    const before = sender([sink], { settings: { retry } })
+    await queues.enqueue(jobs('hook', 1, 3))
+    const queue = queues.queue('hook')
+    await until('delayed', async () => (await queue.getDelayedCount()) === 3)
+    await before.stop()
+    const sent = sink.sends.length
+    const delayedMs = Date.now()
+    await until('due', () => Date.now() - delayedMs > 1_000)
+    sink.answer = () => delivered
+    const { redis: redisBlocking, may } = await limitedUser(server, 'blocking')
+    await may(`-${command}`)
+    const limited = sender([sink], { settings: { retry }, more: { redisBlocking } })
+    await until('taken', async () => (await queue.getDelayedCount()) === 0)
+    await until('refused', () => lines.some(({ reason }) => /can't run this command/.test(String(reason))))
+    if (by !== 'by it') await limited.stop()
+    await may('+@all')
+    if (by !== 'by it') sender([sink], { settings: { retry } })
+    await until('recorded', async () => (await queue.getCompletedCount()) === 3)
+    expect(sink.sends.length).toBe(sent + 3)
+  },
+)
