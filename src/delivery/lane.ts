@@ -13,7 +13,7 @@ import { createJobFields, type JobFields } from './job-fields.ts'
 import { LaneLooks } from './lane-looks.ts'
 import { LockAges } from './lock-ages.ts'
 import { breakerEventOf } from './messenger.ts'
-import { type AlertJob, type ProcessorDeps, processJob } from './processor.ts'
+import { type AlertJob, isRenewed, type ProcessorDeps, processJob } from './processor.ts'
 import { type LaneView, readLaneView } from './queue-view.ts'
 import { type AlertQueue, closeQueue, openQueue } from './queues.ts'
 import type { AttemptRecord } from './records/attempt-record.ts'
@@ -268,8 +268,7 @@ export class Lane {
     // Fetched while the lane was already stopping: it goes back as it came.
     if (this.#ending.signal.aborted) controller.abort(new Error('stopping'))
     const done = processJob(job, token, controller.signal, this.#processorDeps)
-    const renew = async () => (await job.extendLock(token, this.#options.tuning.lockMs)) === 1
-    return this.#running.run(id, { controller, done, renew })
+    return this.#running.run(id, { controller, done, renew: () => isRenewed(job, token, this.#lockAges) })
   }
 
   #replace(job: JobReplacement['job'], copies: JobReplacement['copies']): Promise<unknown> {

@@ -86,7 +86,7 @@ async function step(
   }
   const claimed = async (requestedAtMs: number | undefined, isYoung: boolean) => {
     const [isOurs, fields] = await Promise.all([
-      isYoung || isRenewed(job, token, deps),
+      isYoung || isRenewed(job, token, deps.lockAges),
       isFirstTaken ? noFields : deps.jobFields.read({ id, requestedAtMs }),
     ])
     return isOurs ? fields : undefined
@@ -119,8 +119,13 @@ async function step(
   }
 }
 
-async function isRenewed(job: AlertJob, token: string, { lockAges }: ProcessorDeps): Promise<boolean> {
-  return (await job.extendLock(token, lockAges.lockMs)) === 1
+/** Whether the job was still locked by this token; then it is, for `lockMs` more. */
+export async function isRenewed(
+  job: AlertJob,
+  token: string,
+  { lockMs }: Pick<LockAges, 'lockMs'>,
+): Promise<boolean> {
+  return (await job.extendLock(token, lockMs)) === 1
 }
 
 async function settle(
