@@ -49,7 +49,7 @@ export function registerAction(app: FastifyInstance, deps: AdminDeps, action: Ac
       return sendProblem(reply, refusal)
     },
     handler: async (request, reply) => {
-      const refusal = unknownParameter(request.query, [])
+      const refusal = unknownParameter(request.query, []) ?? unknownField(request.body, action.body)
       if (refusal !== undefined) return sendProblem(reply, { status: 400, detail: refusal })
       const { answer, isNew } = action.takesKey
         ? await once({ store: ports.idempotency, nowMs: clock.now() }, request, reply, act)
@@ -66,6 +66,13 @@ export function registerAction(app: FastifyInstance, deps: AdminDeps, action: Ac
       reply.header('allow', 'POST')
       return sendProblem(reply, { status: 405, detail: 'This changes something: use POST.' })
     })
+}
+
+/** Of an action that takes no body: a field that it would pass over may have been meant to change what it does. */
+function unknownField(body: unknown, schema: Action['body']): string | undefined {
+  if (schema !== undefined || body === undefined || body === null) return undefined
+  const [name] = typeof body === 'object' ? Object.keys(body) : ['']
+  return name === undefined ? undefined : `There is no field ${name}: this address takes none.`
 }
 
 function aboutOf({ takesKey, says, body, answer, status }: Action): About {

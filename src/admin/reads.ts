@@ -120,10 +120,13 @@ export function registerReads(app: FastifyInstance, { ports, clock }: AdminDeps)
       pageOf(await silences.list(), page, ({ endsAt, id }) => `${endsAt} ${id}`),
     )
   if (rules)
-    registerRead(app, '/api/v1/rules', rulesAbout, async (query) => {
-      const rows = (await rules()).filter((row) => [undefined, row['source']].includes(query.source))
-      return pageOf(rows, query, ({ source, id }) => `${source} ${String(id).padStart(16, '0')}`)
-    })
+    registerRead(app, '/api/v1/rules', rulesAbout, async (query) =>
+      pageOf(
+        await rules(query.source),
+        query,
+        ({ source, id }) => `${source} ${String(id).padStart(16, '0')}`,
+      ),
+    )
 }
 
 const deliveriesAbout = {

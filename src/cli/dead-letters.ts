@@ -96,19 +96,26 @@ async function listed(
     (ids.length === 0 || ids.includes(`${letter.source}.${letter.id}`)) &&
     (reason === undefined || letter.reason.startsWith(`${reason}: `) || letter.reason === reason)
   const letters: DeadLetterRow[] = []
+  let meant = 0
   for (let cursor: string | undefined; ; ) {
-    const limit = String(Math.min(pageMax, wanted - letters.length))
+    const limit = String(reason === undefined ? Math.min(pageMax, wanted - letters.length) : pageMax)
     const page = (await daemon.get('/api/v1/dead-letters', {
       ...query,
       limit,
       cursor,
     })) as ListPage<DeadLetterRow>
-    letters.push(...page.data.filter(isMeant))
-    if (!page.cursor) return { letters, more: [] }
-    if (letters.length >= wanted) {
-      const more = `${formatCount(letters.length)} of ${formatCount(page.total ?? null)}; --all lists them all`
-      return { letters, more: [more] }
+    const found = page.data.filter(isMeant)
+    meant += found.length
+    letters.push(...found.slice(0, wanted - letters.length))
+    const isCut = letters.length >= wanted && (meant > letters.length || page.cursor)
+    // The bridge counts without the reason, so where one is asked for, all are read to be counted here.
+    if (page.cursor && (!isCut || reason !== undefined)) {
+      cursor = page.cursor
+      continue
     }
-    cursor = page.cursor
+    const total = reason === undefined ? (page.total ?? null) : meant
+    const isAll = !isCut || total === letters.length
+    const more = `${formatCount(letters.length)} of ${formatCount(total)}; --all lists them all`
+    return { letters, more: isAll ? [] : [more] }
   }
 }

@@ -78,7 +78,7 @@ export async function carryOut(
   return { handled, gone, unknown, uncounted, stayed, at }
 }
 
-/** How many a whole order would handle, at most: what `--dry-run` shows. Nothing is changed. */
+/** How many a whole order would look at: what it handles, at most. Nothing is changed. */
 export async function countOrder(
   daemon: Daemon,
   { path, body }: Pick<LongRequest, 'path' | 'body'>,
@@ -87,9 +87,20 @@ export async function countOrder(
 }
 
 /** `131 would be put back, such as main.1, main.2, main.3; nothing was changed`. */
-export function describeDryRun(count: number, word: string, sample: readonly string[]): string {
+export function describeDryRun(
+  count: number,
+  word: string,
+  sample: readonly string[],
+  unknown: readonly string[] = [],
+): string {
   const such = sample.length === 0 ? '' : `, such as ${sample.slice(0, sampleMax).join(', ')}`
-  return printable(`${formatCount(count)} would be ${word}${such}; nothing was changed`)
+  return printable(
+    `${formatCount(count)} would be ${word}${such}${unknownText(unknown)}; nothing was changed`,
+  )
+}
+
+function unknownText(unknown: readonly string[]): string {
+  return unknown.length === 0 ? '' : `; not known (any more): ${unknown.join(', ')}`
 }
 
 export const sampleMax = 3
@@ -99,8 +110,7 @@ export function describeDone(result: LongRequestResult, word: string): string {
   const { handled, gone, unknown, uncounted } = result
   const least = uncounted ? 'at least ' : ''
   const went = gone === 0 ? '' : `, ${formatCount(gone)} had gone meanwhile`
-  const named = unknown.length === 0 ? '' : `; not known (any more): ${unknown.join(', ')}`
-  return printable(`${least}${formatCount(handled)} ${word}${went}${named}`)
+  return printable(`${least}${formatCount(handled)} ${word}${went}${unknownText(unknown)}`)
 }
 
 /** The options to go on with, as absolute times: `--since 2h` would mean another span later. */

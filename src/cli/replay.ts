@@ -5,7 +5,7 @@ import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { instantOption } from './instant.ts'
-import type { ListPage } from './list.ts'
+import { listPages } from './list.ts'
 import { carryOut, countOrder, describeDone, describeDryRun, sampleMax } from './long-request.ts'
 import { print, printJson } from './output.ts'
 import { alertIds, isoOption, UsageError } from './usage.ts'
@@ -48,10 +48,16 @@ export function replayCommand(): Command {
       }
       const [daemon, path] = [connectDaemon(options), '/api/v1/replay']
       if (dryRun) {
-        const count = await countOrder(daemon, { path, body })
-        const sample = since === undefined ? ids : await sampleOf(daemon, given({ since, until, sink }))
-        if (options.json) return printJson({ dryRun: true, count, sample: sample.slice(0, sampleMax) })
-        return print(describeDryRun(count, 'looked at and sent again where they have ended', sample))
+        // Refuses what the order itself would refuse; its total counts all that is looked at.
+        await countOrder(daemon, { path, body })
+        const meant =
+          since === undefined
+            ? await meantById(daemon, ids, sink)
+            : meantIn(await endedIn(daemon, given({ since, until, sink })))
+        const { count, sample, unknown } = meant
+        if (options.json)
+          return printJson({ dryRun: true, count, sample: sample.slice(0, sampleMax), unknown })
+        return print(describeDryRun(count, 'sent again', sample, unknown))
       }
       const done = await carryOut(daemon, { path, body, count: 'queued' })
       const { handled: queued, stayed: _, ...rest } = done
@@ -67,16 +73,36 @@ function noneEnded(sink: string | undefined): string {
   return `; none has ended${where}: \`deliveries ID\` shows where each is`
 }
 
-/** Some of those that have ended, the last to fire first. */
-async function sampleOf(daemon: Daemon, query: Readonly<Record<string, string>>): Promise<string[]> {
-  const ended = (['delivered', 'dead'] as const).map(async (state) => {
-    const page = await daemon.get('/api/v1/deliveries', { ...query, state, limit: sampleRows })
-    return (page as ListPage<DeliveryRow>).data
-  })
-  const rows = (await Promise.all(ended)).flat()
-  const inOrder = rows.toSorted((a, b) => Date.parse(b.firedAt) - Date.parse(a.firedAt))
-  return [...new Set(inOrder.map(({ source, id }) => `${source}.${id}`))]
+interface Meant {
+  readonly count: number
+  readonly sample: readonly string[]
+  readonly unknown: readonly string[]
 }
 
-/** An alert may have a row for each of its sinks. */
-const sampleRows = '100'
+/** The deliveries that have ended, the last to fire first: what still waits is left to its schedule. */
+async function endedIn(daemon: Daemon, query: Readonly<Record<string, string>>): Promise<DeliveryRow[]> {
+  const ended = (['delivered', 'dead'] as const).map((state) =>
+    listPages<DeliveryRow>(daemon, '/api/v1/deliveries', { ...query, state }),
+  )
+  const rows = (await Promise.all(ended)).flatMap(({ data }) => data)
+  return rows.sort((a, b) => Date.parse(b.firedAt) - Date.parse(a.firedAt))
+}
+
+/** Of alerts that are named, a sink that is named also gets what was held back, where it has no delivery of it. */
+async function meantById(daemon: Daemon, ids: readonly string[], sink: string | undefined): Promise<Meant> {
+  const meant: DeliveryRow[] = []
+  const unknown: string[] = []
+  for (const id of new Set(ids)) {
+    const { data } = await listPages<DeliveryRow>(daemon, '/api/v1/deliveries', { id })
+    if (data.length === 0) unknown.push(id)
+    const sent = data.filter((row) => row.state !== 'held' && (sink === undefined || row.sink === sink))
+    const held = sink === undefined || sent.length > 0 ? [] : data.filter(({ state }) => state === 'held')
+    meant.push(...sent.filter(({ state }) => state === 'delivered' || state === 'dead'), ...held.slice(0, 1))
+  }
+  return { ...meantIn(meant), unknown }
+}
+
+function meantIn(rows: readonly DeliveryRow[]): Meant {
+  const sample = [...new Set(rows.map(({ source, id }) => `${source}.${id}`))]
+  return { count: rows.length, sample, unknown: [] }
+}

@@ -165,6 +165,9 @@ describe('with the token', () => {
   })
 
   test.each<[string, unknown, string]>([
+    ['/-/reload', { config: 'other.yaml' }, 'no field config'],
+    ['/api/v1/sinks/ops-slack/resume', { for: '10m' }, 'no field for'],
+    ['/api/v1/sinks/ops-slack/probe', [1], 'no field 0'],
     ['/api/v1/dead-letters/retry', {}, 'say which'],
     ['/api/v1/quarantine/drop', {}, 'say which'],
     ['/api/v1/quarantine/retry', { ids: ['raw-1'] }, 'SOURCE.KEY'],

@@ -54,7 +54,10 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
       drop: note('drop rows', () => 4),
     },
     deliveries: {
-      search: note('search', () => ({ data: [row()], looked: 1, cursor: 'older' })),
+      search: note('search', ({ cursor }) => ({
+        ...{ data: [row()], looked: 1 },
+        ...(cursor === undefined ? { cursor: 'older' } : {}),
+      })),
       changed: note('changed', () => [row()]),
       stored: note('stored', () => ({ data: [], dropped: [] })),
       explain: note('explain', (source: string, id: number, atMs: number) =>

@@ -89,10 +89,20 @@ it('dead letters are listed with the reason, sent again, and dropped', async () 
   expect((await run(deadLettersCommand(), 'drop', '--reason', 'other', '--dry-run', ...at)).out).toMatch(
     /^0 would/,
   )
+  sandbox.fire()
+  hook.answerWith({ status: 400 })
+  await until('a third', async () =>
+    (await run(deadLettersCommand(), 'list', ...at)).out.includes('rejected: 400'),
+  )
+  const some = async (...more: string[]) =>
+    (await run(deadLettersCommand(), 'list', '--limit', '1', ...more, ...at)).out
+  expect(await some('--reason', 'gone')).toMatch(/\n1 of 2; --all lists them all\n$/)
+  expect(await some('--reason', 'rejected')).not.toContain('--all')
+  expect(await some()).toMatch(/\n1 of 3; --all lists them all\n$/)
   hook.answerWith({ status: 204 })
   expect((await run(deadLettersCommand(), 'retry', `main.${rows[0]?.id}`, ...at)).out).toContain('1 put back')
-  await hook.received(3)
-  expect((await run(deadLettersCommand(), 'drop', '--all', ...at)).out).toContain('1 dropped')
+  await hook.received(4)
+  expect((await run(deadLettersCommand(), 'drop', '--all', ...at)).out).toContain('2 dropped')
   expect((await run(deadLettersCommand(), 'list', ...at)).out).toContain('none')
   const why = (await run(whyCommand(), `main.${rows[1]?.id}`, ...at)).out
   expect(why).toMatch(/^the feed has shown it$/m)

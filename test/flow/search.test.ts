@@ -88,6 +88,7 @@ it('alerts are found in the order of firing, by what they are and what became of
   expect(await found(`since=${since}&until=${until}&source=main`)).toEqual(all.slice(1, 5))
   for (const unknown of ['sink=nobody', 'source=nowhere'])
     expect((await fetch(`${url}/api/v1/deliveries?${unknown}`)).status).toBe(404)
+  expect((await fetch(`${url}/api/v1/rules?source=nowhere`)).status).toBe(404)
 
   // The same on the page, and by a command.
   const text = await (await fetch(`${url}/?symbol=فولاد&state=delivered`)).text()
@@ -100,10 +101,19 @@ it('alerts are found in the order of firing, by what they are and what became of
   )
   const dry = ['replay', '--since', '2h', '--sink', 'hook', '--dry-run', '--url', url, '--token', adminToken]
   expect((await cli(dry)).out).toBe(
-    `4 would be looked at and sent again where they have ended, such as main.${e}, main.${d}, main.${b}; nothing was changed\n`,
+    `4 would be sent again, such as main.${e}, main.${d}, main.${b}; nothing was changed\n`,
+  )
+  const dryOne = [...dry.slice(0, 2), since ?? '', '--until', since ?? '', '--dry-run', ...dry.slice(6)]
+  expect((await cli(dryOne)).out).toBe(`1 would be sent again, such as main.${b}; nothing was changed\n`)
+  const dryIds = ['replay', `main.${d}`, `main.${c}`, 'main.987654', ...dry.slice(5)]
+  expect((await cli(dryIds)).out).toBe(
+    `2 would be sent again, such as main.${d}; not known (any more): main.987654; nothing was changed\n`,
+  )
+  expect((await cli([...dryIds, '--sink', 'hook'])).out).toMatch(
+    `2 would be sent again, such as main.${d}, main.${c};`,
   )
   expect(JSON.parse((await cli([...dry, '--json'])).out)).toEqual({
-    ...{ dryRun: true, count: 4, sample: [`main.${e}`, `main.${d}`, `main.${b}`] },
+    ...{ dryRun: true, count: 4, sample: [`main.${e}`, `main.${d}`, `main.${b}`], unknown: [] },
   })
 
   // Whatever it answers is what the document of its API says.

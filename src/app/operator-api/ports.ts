@@ -6,6 +6,7 @@ import { alertOfKey } from '../../alert/alert.ts'
 import { sinkActivity } from '../../delivery/records/activity.ts'
 import { openReader } from '../../delivery/records/search.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { NotFoundError } from '../../lib/errors.ts'
 import { given } from '../../lib/given.ts'
 import { silenceProblem } from '../../routing/silences.ts'
 import type { SilenceStore, StoredSilence } from '../../store/silences.ts'
@@ -144,7 +145,13 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     get orphans() {
       return running().orphans
     },
-    rules: () => active().routing.knownRules(),
+    async rules(wanted) {
+      const { config, routing } = active()
+      if (wanted !== undefined && !Object.hasOwn(config.sources, wanted))
+        throw new NotFoundError(`There is no source ${wanted}.`)
+      const rows = await routing.knownRules()
+      return wanted === undefined ? rows : rows.filter(({ source }) => source === wanted)
+    },
     silences: silencesPort(active, clock),
   }
   return ports
