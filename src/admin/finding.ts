@@ -21,6 +21,7 @@ interface FindingData {
   /** What is wrong with the settings of a Redis that answers. */
   readonly redis_unsafe: { readonly reason: string }
   readonly redis_uncounted: Nothing
+  readonly rows_quarantined: { readonly count: number }
   /** The first mistake, and how many more there are. */
   readonly reload_refused: { readonly reason: string; readonly more: number }
   readonly configs_differ: {
@@ -78,6 +79,8 @@ const texts: FindingWords<string> = {
   redis_unsafe: ({ reason }) => reason,
   redis_uncounted: () =>
     'Redis is too slow or refuses: some of what waits or was given up on could not be counted',
+  rows_quarantined: ({ count }) =>
+    `${count === 1 ? '1 row of the feed could not be read and is' : `${countText(count)} rows of the feed could not be read and are`} quarantined (alert-bridge quarantine lists, retries and drops)`,
   reload_refused: ({ reason, more }) =>
     `The last reload was refused, the config before it goes on: ${reason}${more > 0 ? ` and ${more} more` : ''}`,
   configs_differ: ({ processes }) =>

@@ -20,6 +20,7 @@ export function verdictOf(facts: VerdictFacts, nowMs: number): Verdict {
     ...facts.sources.flatMap(budgetFindings),
     ...facts.sinks.flatMap((sink) => sinkFindings(sink, nowMs)),
     ...(facts.orphans ?? []).map(orphanFinding),
+    ...quarantineFindings(facts),
   ]
   const findings = found.sort((a, b) => rankOf(a) - rankOf(b))
   const ready = !findings.some(({ blocks }) => blocks)
@@ -32,10 +33,7 @@ export function verdictOf(facts: VerdictFacts, nowMs: number): Verdict {
   }
 }
 
-type VerdictFacts = Omit<
-  StatusFacts,
-  'version' | 'startedAt' | 'uptimeSeconds' | 'quarantined' | 'quarantineFellOut'
->
+type VerdictFacts = Omit<StatusFacts, 'version' | 'startedAt' | 'uptimeSeconds' | 'quarantineFellOut'>
 
 /** The verdict as the first line of an answer in plain text: `ready`, or the headline as a part of a sentence. */
 export function verdictLine({ level, headline }: Pick<Verdict, 'level' | 'headline'>): string {
@@ -126,6 +124,12 @@ function configFindings({ refusedReload, processes }: VerdictFacts): Finding[] {
       ? [findingOf('warning', '#top', { code: 'configs_differ', data }, { trouble: 'configs' })]
       : []),
   ]
+}
+
+/** Their alerts reached nobody, and nobody but a person knows whether they matter. */
+function quarantineFindings({ quarantined }: VerdictFacts): Finding[] {
+  const count = quarantined ?? 0
+  return count === 0 ? [] : [findingOf('warning', '#sources', { code: 'rows_quarantined', data: { count } })]
 }
 
 /** An orphan makes nothing fail, but only a person can decide what happens to it. */

@@ -34,6 +34,12 @@ test.each<[string, Partial<StatusFacts>, 'ok' | 'warning' | 'failed', string | u
     'warning',
     'Sink old-slack is not in the config, and 260 alerts and 3 dead letters of it are left',
   ],
+  [
+    'rows that could not be read',
+    { quarantined: 3 },
+    'warning',
+    '3 rows of the feed could not be read and are quarantined (alert-bridge quarantine lists, retries and drops)',
+  ],
   ['draining', { draining: true }, 'warning', 'The bridge is draining'],
   [
     'a Redis that may lose alerts',

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import type { StatusView } from '../../src/admin/status-view.ts'
 import { quarantineCommand } from '../../src/cli/quarantine.ts'
 import { startApp } from '../support/app.ts'
 import { api, bridgeConfig, leftToSend, metric, readiness } from '../support/bridge.ts'
@@ -78,7 +79,10 @@ it('rows that cannot be read are counted and shown as they came, and the rest of
     expect(out).toContain(JSON.stringify(text))
   })
   await row.kept('the rest of its page is sent', () => expect(judge(shown, log)).toEqual(clean))
-  expect(await (await fetch(url)).text()).toMatch(/6 rows could not be read/)
+  const said = '6 rows of the feed could not be read and are quarantined'
+  const { verdict } = await api<StatusView>(url, '/api/v1/status')
+  expect(verdict.findings.map(({ text: each }) => each)).toEqual([expect.stringContaining(said)])
+  expect(await (await fetch(url)).text()).toContain(said)
   const polls = sandbox.requests.length
   await until('two more polls', () => sandbox.requests.length > polls + 1)
   expect(await list()).toHaveLength(6)

@@ -26,6 +26,7 @@ const cases: [string, Partial<StatusFacts>, string][] = [
     { orphans: null },
     'ردیس کند است یا پاسخ نمی‌دهد: بخشی از آنچه در انتظار است یا تحویل نشده شمرده نشد',
   ],
+  ['rows_quarantined', { quarantined: 3 }, '۳ ردیف خوانده نشد و کنار گذاشته شد ([alert-bridge quarantine])'],
   [
     'reload_refused',
     { refusedReload: { at: ago(60), mistakes: ['config:3: a', 'config:4: b', 'config:5: c'] } },

@@ -20,6 +20,8 @@ const texts: FindingWords<HtmlPart, [Forms]> = {
   redis_away: ({ reason }) => html`ردیس پاسخ نمی‌دهد${inBrackets(reason)}؛ پرس‌وجو و ارسال در انتظار آن است`,
   redis_unsafe: ({ reason }) => html`ردیس درست تنظیم نشده است${behind(reason)}`,
   redis_uncounted: () => 'ردیس کند است یا پاسخ نمی‌دهد: بخشی از آنچه در انتظار است یا تحویل نشده شمرده نشد',
+  rows_quarantined: ({ count: rows }, { count }) =>
+    html`${count(rows)} ردیف خوانده نشد و کنار گذاشته شد (${englishText('alert-bridge quarantine')})`,
   reload_refused: ({ reason, more }, { count }) =>
     html`پیکربندی تازه پذیرفته نشد و پیکربندی پیشین همچنان برقرار است${behind(reason)}${more > 0 && ` و ${count(more)} اشکال دیگر`}`,
   configs_differ: ({ processes }) =>
