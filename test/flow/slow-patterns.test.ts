@@ -80,8 +80,11 @@ it('however many ask by which routes an alert would go, alerts that fire do not 
     }),
   )
   await until('all are being answered', async () => answered >= 8, 20_000)
-  const before = answered
+  const polls = sandbox.requests.length
   sandbox.fire({ headline })
+  // Until the bridge asks for it, it has no turns.
+  await until('it is asked for', () => sandbox.requests.length > polls)
+  const before = answered
   await hook.received(2, 40_000)
   over = true
   // An alert has every second turn; were it one of nine, each of them would be answered meanwhile.
