@@ -14,6 +14,7 @@ import { queuePrefix } from '../../src/store/keys.ts'
 import { connectRedis } from '../../src/store/redis.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { startDoor } from '../support/door.ts'
+import { afterOwnMs, countWaits } from '../support/own-time.ts'
 import { useRedis } from '../support/redis.ts'
 import { delivered, jobs, quickSettings, rig, testSink, unavailable, until } from './rig.ts'
 
@@ -25,10 +26,14 @@ async function takeAndDie(prefix: string, sink: string, size = 0): Promise<void>
   const child = spawn(process.execPath, [script, server.url, prefix, sink, String(size)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
+  countWaits(child.pid)
   const ended = once(child, 'exit')
+  const late = new AbortController()
+  const limit = afterOwnMs(10_000, () => late.abort())
   try {
-    await once(child.stdout, 'data', { signal: AbortSignal.timeout(10_000) })
+    await once(child.stdout, 'data', { signal: late.signal })
   } finally {
+    limit.off()
     child.kill('SIGKILL')
     await ended
   }

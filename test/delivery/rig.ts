@@ -11,6 +11,7 @@ import { connectRedis, type RedisClient, type RedisProfile } from '../../src/sto
 import { createLogger } from '../../src/telemetry/log.ts'
 import { createMetrics, type Metrics } from '../../src/telemetry/metrics.ts'
 import { onTestFinished } from '../support/finished.ts'
+import { ownTime } from '../support/own-time.ts'
 import { freshPrefix, type RedisServer } from '../support/redis.ts'
 
 export const quickSettings: SinkSettings = {
@@ -196,11 +197,12 @@ export async function until<T>(
   check: () => T | Promise<T>,
   limitMs = 15_000,
 ): Promise<NonNullable<T>> {
-  const deadline = performance.now() + limitMs
+  const nowMs = ownTime()
+  const deadlineMs = nowMs() + limitMs
   for (;;) {
     const value = await check()
     if (value) return value
-    if (performance.now() > deadline) throw new Error(`not within ${limitMs} ms: ${what}`)
+    if (nowMs() > deadlineMs) throw new Error(`not within ${limitMs} ms: ${what}`)
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from './finished.ts'
+import { afterOwnMs, countWaits } from './own-time.ts'
 import { until } from './until.ts'
 
 /** The real program as its own process: what signals, kills and exit codes are tested on. */
@@ -43,6 +44,7 @@ export function startProgram(
     },
     stdio: ['ignore', outFd ?? 'pipe', 'pipe'],
   })
+  countWaits(child.pid)
   const out: Buffer[] = []
   const err: Buffer[] = []
   child.stdout?.on('data', (chunk: Buffer) => out.push(chunk))
@@ -65,11 +67,9 @@ export function startProgram(
     lines,
     kill: (signal) => void child.kill(signal),
     async ended(limitMs = 15_000) {
-      const late = setTimeout(
-        () => end.reject(new Error(`still running after ${limitMs} ms:\n${stdout()}`)),
-        limitMs,
-      )
-      return end.promise.finally(() => clearTimeout(late))
+      const late = () => end.reject(new Error(`still running after ${limitMs} ms:\n${stdout()}`))
+      const limit = afterOwnMs(limitMs, late)
+      return end.promise.finally(() => limit.off())
     },
     async logged(msg, limitMs = 10_000) {
       const find = () => lines().find((line) => line['msg'] === msg)

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll } from 'vitest'
 import { findServer } from '../../src/store/embedded-paths.ts'
+import { countWaits } from './own-time.ts'
 
 /** A real redis-server of our own, on a unix socket in a temporary directory. */
 export interface RedisServer {
@@ -118,6 +119,7 @@ function createServer(options: RedisServerOptions): RedisServer {
       child = spawn(findServer(), flagsOf(dir, socketPath, options), {
         stdio: 'ignore',
       })
+      countWaits(child.pid)
       await untilAnswering(child, socketPath)
     },
     stop: () => end('SIGTERM'),

@@ -1,6 +1,7 @@
 import type { AddressInfo, Socket } from 'node:net'
 import { SMTPServer } from 'smtp-server'
 import { testServer } from './certificates.ts'
+import { afterOwnMs } from './own-time.ts'
 
 /** A mail as it came over the wire. */
 interface ReceivedMail {
@@ -116,14 +117,14 @@ export async function startSmtpReceiver(options: SmtpReceiverOptions = {}): Prom
       new Promise((resolve, reject) => {
         const check = () => {
           if (mails.length < count) return
-          clearTimeout(timer)
+          limit.off()
           waiting.delete(check)
           resolve(mails)
         }
-        const timer = setTimeout(() => {
+        const limit = afterOwnMs(limitMs, () => {
           waiting.delete(check)
           reject(new Error(`${mails.length} of ${count} mails within ${limitMs} ms`))
-        }, limitMs)
+        })
         waiting.add(check)
         check()
       }),

@@ -1,12 +1,15 @@
-/** Resolves when `condition` holds; rejects with `what` after the limit. */
+import { ownTime } from './own-time.ts'
+
+/** Resolves when `condition` holds; rejects with `what` after the limit, in which time without a processor does not count. */
 export async function until(
   what: string,
   condition: () => boolean | Promise<boolean>,
   limitMs = 10_000,
 ): Promise<void> {
-  const deadlineMs = performance.now() + limitMs
+  const nowMs = ownTime()
+  const deadlineMs = nowMs() + limitMs
   while (!(await condition())) {
-    if (performance.now() > deadlineMs) throw new Error(`not within ${limitMs} ms: ${what}`)
+    if (nowMs() > deadlineMs) throw new Error(`not within ${limitMs} ms: ${what}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }

@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { afterOwnMs } from './own-time.ts'
 
 /** A request as it came over the wire. */
 export interface ReceivedRequest {
@@ -104,14 +105,14 @@ export async function startWebhookReceiver(options: ReceiverOptions = {}): Promi
       new Promise((resolve, reject) => {
         const done = () => {
           if (requests.length < count) return
-          clearTimeout(timer)
+          limit.off()
           waiting.delete(done)
           resolve(requests)
         }
-        const timer = setTimeout(() => {
+        const limit = afterOwnMs(limitMs, () => {
           waiting.delete(done)
           reject(new Error(`${requests.length} of ${count} requests within ${limitMs} ms`))
-        }, limitMs)
+        })
         waiting.add(done)
         done()
       }),
