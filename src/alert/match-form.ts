@@ -52,6 +52,7 @@ const matchersField = z
   .transform((given): readonly Matcher[] => [given].flat())
   .meta({
     id: 'matchers',
+    fieldKind: 'match',
     neverEmpty: true,
     show: (matchers: readonly Matcher[]) => matchers.map(writeMatcher),
   })

@@ -3,7 +3,7 @@ import { looksLikeToken } from '../lib/secret.ts'
 import { looksRandom } from './conceal.ts'
 import { soundsSecret } from './env.ts'
 import { formatPath, type Path } from './mistake.ts'
-import { childOf, isSecret, property, type Schema } from './outline.ts'
+import { childOf, isSecret, metaOf, property, type Schema } from './outline.ts'
 import type { ReadResult } from './read.ts'
 
 /**
@@ -18,10 +18,11 @@ export function describeFound(
 ): string {
   let schema: Schema | undefined = root
   let value = reading.value
-  let secret = false
+  let [secret, compared] = [false, false]
   for (const key of path) {
     schema = schema && childOf(schema, key, value)
     secret ||= schema === undefined || isSecret(schema)
+    compared ||= schema !== undefined && metaOf(schema).fieldKind === 'match'
     value = property(value, key)
   }
   if (value === undefined || value === null) return 'nothing'
@@ -35,7 +36,7 @@ export function describeFound(
   // Where a mapping is expected, a single value may be a secret that was indented wrongly.
   if (!options.quote) return typeof value === 'string' ? 'a text' : `a ${typeof value}`
   if (typeof value !== 'string') return String(value)
-  return `${quote(value)}${filled === undefined ? '' : ` out of ${filled.variables.join(', ')}`}`
+  return `${quote(value, { compared })}${filled === undefined ? '' : ` out of ${filled.variables.join(', ')}`}`
 }
 
 /**
@@ -49,7 +50,7 @@ export function maskAddress(text: string): string {
       /(\w:\/\/[^\s/?#]*|^[a-z]+:?\/{1,2}[^\s/?#]*|^[\w-]+(?:\.[\w-]+)+(?::\d+)?(?=\/))([^\s?#]*)/gi,
       maskPath,
     )
-    .replace(/(?<=[?&])[^=&\s#]{6,}={0,2}(?=[&\s#]|$)/g, '[redacted]')
+    .replace(/[^\s"<>]+/g, maskKey)
     .replace(/([?&][^=&\s]+=)[^&\s#]+/g, '$1[redacted]')
     .replace(/(?<=#)[^=&\s#]+(?=[&\s#]|$)/g, maskToken)
 }
@@ -66,6 +67,17 @@ const time = /^(\d{4}-\d\d-\d\dT)?\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d
 /** For templates: the body of a request may contain a receiver's key. */
 function maskWords(text: string): string {
   return text.replace(/[^\s"'{}()|:;,=&./]+/g, maskToken)
+}
+
+/**
+ * Masks `?key` and `?key==`. Only after a slash or a dot within a name, or where the text begins with it: elsewhere `?` and `&` are
+ * marks of a sentence or of a page.
+ */
+function maskKey(word: string, at: number): string {
+  const from = at === 0 && /^[?&]/.test(word) ? 0 : word.search(/\/|\w\.\w/)
+  if (from === -1) return word
+  const key = /(?<=[?&])(?!\{[{%])[^=&#]{6,}={0,2}(?=[&#]|$)/g
+  return word.slice(0, from) + word.slice(from).replace(key, '[redacted]')
 }
 
 function maskPath(_whole: string, origin: string, path: string): string {
@@ -86,11 +98,11 @@ function maskBroken(text: string): string {
   return /^\s*[a-z][a-z+]*:\/\/\S*\s/i.test(text) ? text.replace(/(?<=[^/]\/|\s)[^\s/?#]+/g, maskToken) : text
 }
 
-function quote(text: string): string {
+function quote(text: string, { compared }: { compared: boolean }): string {
   // Nobody reads so long a text, and the patterns that mask it would take long.
   if (text.length > maskedCharsMax) return `a text of ${text.length} characters`
   if (looksRandom(text)) return 'a value that is not shown'
-  const masked = maskLogin(maskAddress(text))
+  const masked = compared && !text.includes('://') ? text : maskLogin(maskAddress(text))
   const shown = /\{[{%]/.test(text) ? maskWords(masked) : masked
   return JSON.stringify(cut(shown, charsMax))
 }

@@ -9,7 +9,8 @@ export type Schema = z.core.$ZodType
 
 /** What a schema may have in its `meta`. */
 interface FieldMeta {
-  readonly fieldKind?: 'duration' | 'secret' | 'path'
+  /** What a `match` is compared with alerts: it is no address of the bridge, and a `?` in it begins no query. */
+  readonly fieldKind?: 'duration' | 'secret' | 'path' | 'match'
   /** The longest that a duration may be. */
   readonly maxMs?: number
   /** Optional, but a key without a value is a mistake: as if it were left out, it would allow more than was meant. */

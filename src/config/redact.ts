@@ -54,6 +54,7 @@ function redact(given: unknown, schema: Schema | undefined): unknown {
   // The schema that has the show function also made the value, so its type is right.
   const value = meta.show === undefined ? given : meta.show(given as never)
   if (value instanceof Secret) return value.file === undefined ? '[redacted]' : `[from file ${value.file}]`
+  if (meta.fieldKind === 'match') return value
   if (meta.fieldKind === 'duration' && typeof value === 'number') return durationText(value)
   if (typeof value === 'string') return maskAddress(value)
   if (Array.isArray(value)) return value.map((inner, index) => redact(inner, elementOf(schema, index, value)))

@@ -65,6 +65,36 @@ describe('--show', () => {
     expect(shown).toContain('"c": "[redacted]"')
   })
 
+  it('shows patterns and templates whole: what follows a ? in them is no key of an address', () => {
+    const template = `'{ "text": "Really?{{headline}}", "html": "<b>&nbsp;{{headline}}</b>" }'`
+    const sinks = `{ ops: { type: webhook, url: "https://h.example.com", template: ${template} } }`
+    const patterns = ['(?i)folad', '^(?:price|screen)$', 'https?://example\\.com/a?bcdefgh', 'a?b=cdefg']
+    const symbol = JSON.stringify([
+      ...patterns.map((regex) => ({ regex })),
+      { glob: 'wh?tever' },
+      'x?certainly',
+    ])
+    const routes = `[{ match: { symbol: ${symbol}, rule: { name: { not: { regex: "(?i)draft" } } } }, sinks: [ops] }]`
+    const config = load(configText({ sinks, routes }))
+    expect(redactConfig(config)).toMatchObject({
+      sinks: { ops: { template: template.slice(1, -1) } },
+      routes: [
+        {
+          match: {
+            symbol: JSON.parse(symbol),
+            rule: { name: [{ not: [{ regex: '(?i)draft' }] }] },
+          },
+        },
+      ],
+    })
+  })
+
+  it('shows a pattern whole in a mistake too', () => {
+    const routes = '[{ match: { symbol: { regex: "(?i)folad:(certainly" } }, sinks: [ops] }]'
+    const loaded = parseConfig(configText({ routes }), { env: fixtureEnv, folder: '.' })
+    expect(loaded).toMatchObject({ ok: false, mistakes: [{ found: '"(?i)folad:(certainly"' }] })
+  })
+
   it('writes durations, addresses and matchers as they are written in a config', () => {
     const shown = parse(showConfig(load(fixture('good/redis-sentinels').text)))
     expect(shown.redis.sentinels).toEqual(['10.0.0.5:26379', '[fd00::5]:26379'])
@@ -98,5 +128,14 @@ describe('the mark of a config that anybody may read', () => {
     const secrets = Array.from({ length: 20 }, (_, index) => `CANARYcanary${1_000 + index}`)
     expect(new Set(secrets.map((secret) => markOf(secret))).size).toBe(1)
     expect(markOf('CANARYcanary1', 'screen')).not.toBe(markOf('CANARYcanary1'))
+    const patterns = [
+      '(?i)folad',
+      '(?i)foolad',
+      '(?:price|screen)',
+      'https://x.example/a?rule=1',
+      'https://x.example/a?rule=2',
+    ]
+    const marks = patterns.map((regex) => markOf('CANARYcanary1', JSON.stringify({ regex })))
+    expect(new Set(marks).size).toBe(patterns.length)
   })
 })
