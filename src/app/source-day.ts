@@ -5,7 +5,7 @@ import { wallTime } from '../lib/zone.ts'
 import { budgetDay } from '../schedule/budget.ts'
 import { profileZone } from '../schedule/forecast/profile.ts'
 import { previewPlan } from '../schedule/preview.ts'
-import type { ScheduleOptions } from '../schedule/schedule.ts'
+import type { BudgetDay, ScheduleOptions } from '../schedule/schedule.ts'
 import type { Spender } from '../store/account.ts'
 import type { RedisClient } from '../store/redis.ts'
 import type { ScheduleState } from '../store/schedule-state.ts'
@@ -18,6 +18,8 @@ interface SourceDayOptions {
   readonly learned: Pick<ScheduleState, 'load'>
   /** That the plan of this source may use now; the API may grant fewer than the config has. */
   readonly unitsPerDay: () => Promise<number>
+  /** That of the API, where its answers showed that it begins at another time than the config says. */
+  readonly apiDay: () => Promise<BudgetDay | undefined>
   readonly clock: Clock
 }
 
@@ -27,37 +29,47 @@ interface SourceDayOptions {
  */
 export function createSourceDay(options: SourceDayOptions): () => Promise<SourceDayView> {
   const { redis, spender, plan, learned, clock } = options
-  let drawn: { readonly untilMs: number; readonly key: string; readonly hours: PlannedHours } | undefined
+  let drawn: { readonly untilMs: number; readonly startMs: number; readonly hours: PlannedHours } | undefined
   return async () => {
-    const day = budgetDay(clock.now(), plan)
-    if (drawn === undefined || drawn.key !== day.key || drawn.untilMs < clock.monotonicMs()) {
+    const apiDay = await within(readTimeoutMs, 'the day of the API', options.apiDay())
+    const day = apiDay ?? budgetDay(clock.now(), plan)
+    const { startMs } = day
+    if (drawn?.startMs !== startMs || drawn.untilMs < clock.monotonicMs()) {
       const known = Promise.all([learned.load(), options.unitsPerDay()])
       const [saved, unitsPerDay] = await within(readTimeoutMs, 'what was learned', known)
       // Hours of the wall clock: a day that begins within one also ends within one.
       const firstMs = day.startMs - (wallTime(day.startMs, profileZone(plan)) % hourMs)
       const count = Math.ceil((day.endMs - firstMs) / hourMs)
-      const { hours } = previewPlan({ ...plan, unitsPerDay }, saved, day.startMs, count)
-      drawn = { untilMs: clock.monotonicMs() + drawnForMs, key: day.key, hours }
+      const resetsAt = apiDay === undefined ? plan.resetsAt : clockText(wallTime(startMs, plan.timeZone))
+      const { hours } = previewPlan({ ...plan, unitsPerDay, resetsAt }, saved, startMs, count)
+      drawn = { untilMs: clock.monotonicMs() + drawnForMs, startMs, hours }
     }
     const planned = drawn.hours
-    const starts = planned.map(({ startMs }) => startMs)
+    const starts = planned.map((hour) => hour.startMs)
+    // Units are counted by the days of the config.
+    const keys = [startMs, day.endMs - 1].map((atMs) => budgetDay(atMs, plan).key)
     const { units, alerts } = await within(
       readTimeoutMs,
       'the hours of a source',
-      readHours(redis, spender, day.key, starts),
+      readHours(redis, spender, { keys: [...new Set(keys)], ...day }, starts),
     )
     return {
       source: spender.source,
-      startedAt: new Date(day.startMs).toISOString(),
+      startedAt: new Date(startMs).toISOString(),
       resetsAt: new Date(day.endMs).toISOString(),
-      hours: planned.map(({ startMs, polls }, at) => ({
-        startedAt: new Date(startMs).toISOString(),
-        planned: Math.round(polls * Math.min(1, (day.endMs - startMs) / hourMs) * 10) / 10,
+      hours: planned.map(({ startMs: fromMs, polls }, at) => ({
+        startedAt: new Date(fromMs).toISOString(),
+        planned: Math.round(polls * Math.min(1, (day.endMs - fromMs) / hourMs) * 10) / 10,
         units: units[at] ?? 0,
         alerts: alerts[at] ?? 0,
       })),
     }
   }
+}
+
+/** `HH:MM` of a wall time. */
+function clockText(wallMs: number): string {
+  return new Date(wallMs).toISOString().slice(11, 16)
 }
 
 type PlannedHours = ReturnType<typeof previewPlan>['hours']

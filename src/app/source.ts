@@ -206,6 +206,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     hot: (untilMs) => override.setHot(untilMs, clock.now()),
     day: createSourceDay({
       ...{ redis, plan, clock, unitsPerDay, spender: { prefix, source, account } },
+      apiDay: async () => (await ledger.apiDay())?.day,
       learned: scheduleState,
     }),
     async seen(id) {

@@ -13,26 +13,32 @@ interface SpentHours {
 
 const hourMs = 2 * halfHourMs
 
-/** `startsMs`: when each hour begins; both are counted by half hours of the clock. */
+/**
+ * `keys`: of the days of the config that the day is part of. `startsMs`: when each hour begins; both are counted by half hours of the
+ * clock, and what is of a half hour before the day is not of it.
+ */
 export async function readHours(
   redis: RedisClient,
   spender: Spender,
-  dayKey: string,
+  day: { readonly keys: readonly string[]; readonly startMs: number; readonly endMs: number },
   startsMs: readonly number[],
 ): Promise<SpentHours> {
   const { seenByHalfHour } = sourceKeys(spender.prefix, spender.source)
   const [units, alerts] = await Promise.all([
-    unitsKeyOf(redis, spender, dayKey).then((key) => redis.hgetall(key)),
+    Promise.all(day.keys.map(async (key) => redis.hgetall(await unitsKeyOf(redis, spender, key)))),
     redis.hgetall(seenByHalfHour),
   ])
-  return { units: byHour(units, startsMs), alerts: byHour(alerts, startsMs) }
+  const byHour = (counts: Parameters<typeof countsByHalfHour>[0]) => {
+    const halves = [...countsByHalfHour(counts)].filter(
+      ([half]) => half >= Math.floor(day.startMs / halfHourMs) && half * halfHourMs < day.endMs,
+    )
+    return startsMs.map((fromMs) => sumOfHour(halves, fromMs))
+  }
+  return { units: byHour(units), alerts: byHour([alerts]) }
 }
 
-function byHour(counts: Readonly<Record<string, string>>, startsMs: readonly number[]): number[] {
-  const halves = [...countsByHalfHour([counts])]
-  return startsMs.map((fromMs) =>
-    halves
-      .filter(([half]) => half * halfHourMs >= fromMs && half * halfHourMs < fromMs + hourMs)
-      .reduce((sum, [, count]) => sum + count, 0),
-  )
+function sumOfHour(halves: readonly (readonly [half: number, count: number])[], fromMs: number): number {
+  return halves
+    .filter(([half]) => half * halfHourMs >= fromMs && half * halfHourMs < fromMs + hourMs)
+    .reduce((sum, [, count]) => sum + count, 0)
 }

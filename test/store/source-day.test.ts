@@ -54,6 +54,7 @@ test('a budget day has by hours what was spent and seen, without what was histor
     plan,
     learned: { load: async () => undefined },
     unitsPerDay: async () => 2_000,
+    apiDay: async () => undefined,
     clock,
   })
   const day = await read()
@@ -89,6 +90,7 @@ test('an alert counts in the hour in which it was first seen, however long the f
   const tools = {
     ...{ redis: commands, plan, clock, learned: { load: async () => undefined } },
     unitsPerDay: async () => 2_000,
+    apiDay: async () => undefined,
   }
   const alertsOfDay = async () => {
     const { hours } = await createSourceDay({ ...tools, spender })()
@@ -128,8 +130,45 @@ test('a budget day that begins within an hour has all that was spent in its hour
   const { hours } = await createSourceDay({
     ...{ redis: commands, spender, plan, learned, clock },
     unitsPerDay: async () => 2_000,
+    apiDay: async () => undefined,
   })()
   expect(hours.map(({ units }) => units)).toEqual([1, 1, ...Array(22).fill(0), 1])
   const planned = hours.reduce((sum, hour) => sum + hour.planned, 0)
+  expect(Math.abs(planned - 2_000)).toBeLessThan(20)
+})
+
+test('where the API begins its day at another time than the config says, the hours are those of its day', async () => {
+  const spender = { prefix: freshPrefix(), source: 'main' }
+  const plan = scheduleOptionsOf(usualSource(2_000))
+  const { startMs } = budgetDay(Date.UTC(2026, 10, 21, 12), plan)
+  let nowMs = startMs + 5.6 * hourMs
+  const clock = clockAt(() => nowMs)
+  const commands = redis.client()
+  const ledger = createLedger({
+    ...{ ...spender, redis: commands, clock, unitsPerDay: 2_000, requestsPerMinute: 240 },
+    budgetDay: (atMs) => budgetDay(atMs, plan),
+  })
+  const resetMs = startMs + 6 * hourMs
+  await ledger.countApiDay({ atMs: resetMs, used: 0 })
+  const read = createSourceDay({
+    ...{ redis: commands, spender, plan, clock, learned: { load: async () => undefined } },
+    unitsPerDay: async () => 2_000,
+    apiDay: async () => (await ledger.apiDay())?.day,
+  })
+  await ledger.reserve({ cost: 3, purpose: 'poll' })
+  expect((await read()).resetsAt).toBe(new Date(resetMs).toISOString())
+  nowMs = resetMs + 0.4 * hourMs
+  await ledger.reserve({ cost: 2, purpose: 'poll' })
+  nowMs = resetMs + 20 * hourMs
+  await ledger.reserve({ cost: 1, purpose: 'poll' })
+  const day = await read()
+  expect([day.startedAt, day.resetsAt]).toEqual(
+    [resetMs, resetMs + dayMs].map((atMs) => new Date(atMs).toISOString()),
+  )
+  expect(day.hours.flatMap(({ units }, hour) => (units > 0 ? [[hour, units]] : []))).toEqual([
+    [0, 2],
+    [20, 1],
+  ])
+  const planned = day.hours.reduce((sum, hour) => sum + hour.planned, 0)
   expect(Math.abs(planned - 2_000)).toBeLessThan(20)
 })
