@@ -5,6 +5,9 @@ import { join } from 'node:path'
 
 // Without a listener SIGHUP would end the process. The bridge has not read its config yet, so there is nothing to reload.
 if (process.argv.includes('run')) process.on('SIGHUP', () => {})
+// Nor would these end the first process of a container, which takes them only where it listens. Nothing runs yet that is to be ended.
+if (process.argv.includes('run') && process.pid === 1)
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => process.exit(0))
 // On SIGUSR1 Node.js opens its debugger, which gives any local user everything in this process. This comes before the
 // imports, because they take time to load.
 process.on('SIGUSR1', () => {})

@@ -32,9 +32,12 @@ async function runDaemon(options: { configPath: string; role: Role; logLevel?: L
     // A level on the command line is used as long as the process runs, also after reloads.
     setLogLevel: (next) => setLogLevel(log, options.logLevel ?? next),
   })
-  const stopAsked = untilSignal(['SIGTERM', 'SIGINT'], (signal) =>
+  const early = stopSignals.flatMap((name) => process.listeners(name).map((listener) => ({ name, listener })))
+  const stopAsked = untilSignal(stopSignals, (signal) =>
     log.info({ signal }, 'stopping already: it ends when the last send is over'),
   )
+  // Those of `main.ts`. Removed last: a signal that came while this process was loading is lost with the last listener.
+  for (const { name, listener } of early) process.off(name, listener)
   process.on('SIGHUP', () => {
     void app.reload().then((result) => {
       if (!result.ok) log.error({ mistakes: result.mistakes }, 'reload.refused')
@@ -48,3 +51,5 @@ async function runDaemon(options: { configPath: string; role: Role; logLevel?: L
     await app.stop()
   }
 }
+
+const stopSignals = ['SIGTERM', 'SIGINT'] as const

@@ -130,6 +130,19 @@ describe('the daemon', () => {
     expect(await program.ended()).toBe(0)
   })
 
+  it('ends by a SIGTERM that comes while it loads, also as the first process of a container', async () => {
+    // Such a process is not ended by a signal that it does not listen for. The listener for SIGUSR1 is there before anything is loaded.
+    const asFirst = `
+      const { pid } = process
+      Object.defineProperty(process, 'pid', { value: 1 })
+      process.on('newListener', (name) => name === 'SIGUSR1' && process.kill(pid, 'SIGTERM'))`
+    const text = configText({ redis: redis.url, feed: 'http://127.0.0.1:1', hook: 'http://127.0.0.1:1' })
+    const program = startProgram(['run', '--config', writeConfig(text)], {
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(asFirst)}`,
+    })
+    expect(await program.ended()).toBe(0)
+  })
+
   it('reloads on SIGHUP, and goes on with the old config when the new one has mistakes', async () => {
     const folder = testFolder()
     const sandbox = await startSandbox()
