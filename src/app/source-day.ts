@@ -32,7 +32,7 @@ export function createSourceDay(options: SourceDayOptions): () => Promise<Source
   let drawn: { readonly untilMs: number; readonly startMs: number; readonly hours: PlannedHours } | undefined
   return async () => {
     const apiDay = await within(readTimeoutMs, 'the day of the API', options.apiDay())
-    const day = apiDay ?? budgetDay(clock.now(), plan)
+    const day = apiDay === undefined ? budgetDay(clock.now(), plan) : toMinutes(apiDay)
     const { startMs } = day
     if (drawn?.startMs !== startMs || drawn.untilMs < clock.monotonicMs()) {
       const known = Promise.all([learned.load(), options.unitsPerDay()])
@@ -67,6 +67,12 @@ export function createSourceDay(options: SourceDayOptions): () => Promise<Source
   }
 }
 
+/** The API tells when its day begins as a wait in seconds, which ends a little beside the hour. */
+function toMinutes({ key, startMs, endMs }: BudgetDay): BudgetDay {
+  const rounded = (atMs: number) => Math.round(atMs / minuteMs) * minuteMs
+  return { key, startMs: rounded(startMs), endMs: rounded(endMs) }
+}
+
 /** `HH:MM` of a wall time. */
 function clockText(wallMs: number): string {
   return new Date(wallMs).toISOString().slice(11, 16)
@@ -74,6 +80,7 @@ function clockText(wallMs: number): string {
 
 type PlannedHours = ReturnType<typeof previewPlan>['hours']
 
-const hourMs = 3_600_000
+const minuteMs = 60_000
+const hourMs = 60 * minuteMs
 const drawnForMs = 60_000
 const readTimeoutMs = 2_000

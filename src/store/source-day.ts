@@ -15,7 +15,7 @@ const hourMs = 2 * halfHourMs
 
 /**
  * `keys`: of the days of the config that the day is part of. `startsMs`: when each hour begins; both are counted by half hours of the
- * clock, and what is of a half hour before the day is not of it.
+ * clock, and what is of a half hour before the day is not of it. Of the half hour in which the day begins, all of it is.
  */
 export async function readHours(
   redis: RedisClient,
