@@ -44,21 +44,23 @@ async function rig() {
     'all have ended',
     async () => (await leftToSend(redis.client(), prefix, ['hook', 'desk'])) === 0,
   )
-  return { url, ask, prefix, config, hook, ids: { a: a.id, b: b.id, c: c.id, d: d.id, e: e.id } }
+  const ids = { a: a.id, b: b.id, c: c.id, d: d.id, e: e.id }
+  const all = [
+    `${ids.e} hook delivered`,
+    ...[`${ids.d} desk dead`, `${ids.d} hook delivered`],
+    `${ids.c} no sink held`,
+    `${ids.b} hook delivered`,
+    `${ids.a} hook delivered`,
+  ]
+  const found = async (query: string) => shown((await ask(query)).data)
+  return { url, ask, found, prefix, config, hook, ids, all }
 }
 
 const shown = (rows: readonly DeliveryRow[]) => rows.map(({ id, sink, state }) => `${id} ${sink} ${state}`)
 
 it('alerts are found in the order of firing, by what they are and what became of them, page by page', async () => {
-  const { url, ask, prefix, config, hook, ids } = await rig()
-  const { a, b, c, d, e } = ids
-  const all = [
-    `${e} hook delivered`,
-    ...[`${d} desk dead`, `${d} hook delivered`],
-    `${c} no sink held`,
-    `${b} hook delivered`,
-    `${a} hook delivered`,
-  ]
+  const { url, ask, found, all, ids } = await rig()
+  const { b, d } = ids
   const first = await ask()
   expect(shown(first.data)).toEqual(all)
   expect(first).toMatchObject({ cursor: null, looked: 5 })
@@ -72,7 +74,6 @@ it('alerts are found in the order of firing, by what they are and what became of
   }
   expect(shown(paged)).toEqual(all)
 
-  const found = async (query: string) => shown((await ask(query)).data)
   expect(await found('symbol=فولاد')).toEqual([all[3], all[5]])
   expect(await found('symbol=فول*&state=delivered')).toEqual([all[5]])
   expect(await found('kind=screen&kind=other')).toEqual([all[3]])
@@ -89,8 +90,12 @@ it('alerts are found in the order of firing, by what they are and what became of
   for (const unknown of ['sink=nobody', 'source=nowhere'])
     expect((await fetch(`${url}/api/v1/deliveries?${unknown}`)).status).toBe(404)
   expect((await fetch(`${url}/api/v1/rules?source=nowhere`)).status).toBe(404)
+})
 
-  // The same on the page, and by a command.
+it('alerts are found on the page and by commands as by the API', async () => {
+  const { url, ask, ids } = await rig()
+  const { a, b, c, d, e } = ids
+  const since = (await ask()).data[4]?.firedAt
   const text = await (await fetch(`${url}/?symbol=فولاد&state=delivered`)).text()
   expect(text).toContain(`data-key="main.${a}"`)
   expect(text).not.toContain(`data-key="main.${c}"`)
@@ -115,8 +120,11 @@ it('alerts are found in the order of firing, by what they are and what became of
   expect(JSON.parse((await cli([...dry, '--json'])).out)).toEqual({
     ...{ dryRun: true, count: 4, sample: [`main.${e}`, `main.${d}`, `main.${b}`], unknown: [] },
   })
+})
 
-  // Whatever it answers is what the document of its API says.
+it('whatever the API answers of alerts is what its document says', async () => {
+  const { url, hook, ids } = await rig()
+  const { d } = ids
   const { document, answerOf, mistakesOf } = documented(await api(url, '/api/v1/openapi.json'))
   const places: Record<string, string> = { name: 'main', source: 'main', id: String(d) }
   for (const [path, { get }] of Object.entries(document.paths)) {
@@ -151,8 +159,11 @@ it('alerts are found in the order of firing, by what they are and what became of
   expect(await (await fetch(`${url}/api/v1/alerts`)).text()).toContain(
     '"price":1.10,"volume":12345678901234567890',
   )
+})
 
-  // Another config is tried on what was kept, without being put in force.
+it('another config is tried on the alerts that were kept, without being put in force', async () => {
+  const { url, prefix, hook, ids } = await rig()
+  const { b, c, d, e } = ids
   const next = bridgeConfig({
     ...{ redis, prefix, feed: 'http://127.0.0.1:9', sinks: { hook: hook.url, desk: hook.url } },
     routes:
@@ -183,10 +194,15 @@ it('alerts are found in the order of firing, by what they are and what became of
   const told = (await cli(['check-config', file, '--replay', '7d', '--url', url])).out
   expect(told).toMatch(/^5 alerts since \S+: other sinks would have got 3 of them\n/)
   expect(told).toMatch(/\nhook +4 +3 +\+0 +-1 +- +-main/)
+})
 
-  // A row that goes between two pages of one alert takes no other with it.
+it('what is dropped or forgotten takes no other row with it, and is named where it is missing', async () => {
+  const { url, ask, found, prefix, config, ids, all } = await rig()
+  const { a, d } = ids
+  // A row that goes between two pages of one alert.
   const half = await ask(`id=${d}&limit=1`)
   expect(shown(half.data)).toEqual([all[1]])
+  const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
   await fetch(`${url}/api/v1/dead-letters/drop`, { method: 'POST', headers, body: '{ "sink": "desk" }' })
   expect(shown((await ask(`id=${d}&limit=1&cursor=${half.cursor}`)).data)).toEqual([all[2]])
 
