@@ -186,12 +186,15 @@ export function describeAlert(story: AlertStory): string {
 }
 
 function describeStory(story: DeliveryStory): string[] {
-  const { sink, target, routes, state, reason, nextAttemptAt, attempts } = story
+  const { sink, target, routes, state, orphaned, reason, nextAttemptAt, attempts } = story
   const by = routes ? `, by ${routes.length === 1 ? 'route' : 'routes'} ${routes.join(', ')}` : ''
   const next = nextAttemptAt ? `, next attempt ${nextAttemptAt}` : ''
+  const orphan = orphaned
+    ? `; the sink is not in the config: orphans move ${sink} --to SINK, or orphans drop ${sink}`
+    : ''
   return [
     '',
-    `${sink}${target ? ` (${target})` : ''}: ${state}${reason ? `, ${reason}` : ''}${next}${by}`,
+    `${sink}${target ? ` (${target})` : ''}: ${state}${reason ? `, ${reason}` : ''}${next}${by}${orphan}`,
     ...attempts.flatMap((each, at) => {
       const status = each.status === null ? '' : ` ${each.status}`
       const line = `  ${each.number}. ${each.at} ${each.outcome}${each.reason ? ` (${each.reason})` : ''}${status} ${each.text}`

@@ -50,11 +50,13 @@ export function alertOf(text: string): { source: string; id: number } {
 }
 
 /** For arguments that may be given several times. */
-export function idsArgument(form: RegExp, expected: string) {
+export function idsArgument(form: RegExp, expected: string, isId = (_id: string) => true) {
   return (id: string, before: readonly string[] = []): readonly string[] => {
-    if (form.test(id)) return [...before, id]
+    if (form.test(id) && isId(id)) return [...before, id]
     throw new UsageError(`"${id}": expected ${expected}.`)
   }
 }
 
-export const alertIds = idsArgument(/^.{1,200}\.\d{1,16}$/, 'SOURCE.ID, such as main.4711')
+export const alertIds = idsArgument(/^.{1,200}\.\d{1,16}$/, 'SOURCE.ID, such as main.4711', (id) =>
+  Number.isSafeInteger(Number(id.slice(id.lastIndexOf('.') + 1))),
+)

@@ -48,6 +48,7 @@ const commands: Record<string, readonly (readonly string[])[]> = {
     ['retry'],
     ['drop'],
     ['retry', 'foo'],
+    ['retry', 'main.9007199254740993'],
     ['list', '--limit', 'x'],
     ['list', '--since', 'foo'],
     ['retry', '--all', '--since', '99999999999d'],
@@ -57,6 +58,7 @@ const commands: Record<string, readonly (readonly string[])[]> = {
   replay: [
     [],
     ['foo'],
+    ['main.9007199254740993'],
     ['main.1', '--since', '2h'],
     ['main.1', '--until', '2h'],
     ['--since', 'foo'],

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { StatusView } from '../../src/admin/status-view.ts'
 import { orphansCommand } from '../../src/cli/orphans.ts'
+import { whyCommand } from '../../src/cli/why.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { startApp } from '../support/app.ts'
@@ -143,6 +144,13 @@ describe('a sink that is renamed by a reload', () => {
     expect(metrics).toEqual(['alert_bridge_orphaned_jobs{sink="old"} 5'])
 
     expect(await orphans(url, 'list', 'old')).toContain(`main.${rows[0]?.id}`)
+    const page = await (await fetch(`${url}/alerts/main/${rows[0]?.id}`)).text()
+    expect(page).toContain('this sink is not in the config')
+    expect(await run(whyCommand(), `main.${rows[0]?.id}`, '--url', url)).toMatchObject({
+      out: expect.stringMatching(
+        /old: \w+.*; the sink is not in the config: orphans move old --to SINK, or orphans drop old/,
+      ),
+    })
     await expect(orphans(url, 'move', 'old', '--to', 'old')).rejects.toThrow('There is no sink old')
     await expect(orphans(url, 'drop', 'new')).rejects.toThrow('There is no orphan new')
     await row.heals('else `orphans move NAME --to SINK`', async () => {

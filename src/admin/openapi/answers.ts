@@ -113,6 +113,7 @@ export const alertStory = takes<AlertStory>()(
         target: text.optional(),
         routes: z.array(text).nullable(),
         state: z.enum(deliveryStates),
+        orphaned: z.literal(true).optional(),
         reason: text.nullable(),
         nextAttemptAt: maybe,
         requestedAt: maybe,

@@ -63,14 +63,14 @@ function moment(iso: string, times: Times): Html {
 }
 
 function delivery(part: DeliveryStory, name: string, times: Times, canAct: boolean): Html {
-  const { sink, target, routes, state, attempts, nextAttemptAt, requestedAt } = part
+  const { sink, target, routes, state, orphaned, attempts, nextAttemptAt, requestedAt } = part
   const { words } = times
   const [tone, icon] = states[state]
   const next = nextAttemptAt
     ? html`<p class="reason">${words.nextTry(times.distance(nextAttemptAt))}</p>`
     : null
   return html`<article class="card"><header class="row"><h3>${sink}${target === undefined ? null : html` → ${foreign(target)}`}</h3>${badge(tone, icon, words.rowStates[state])}</header>
-${routes === null ? null : html`<p class="reason">${words.byRoutes(routes.length, foreign(routes.join(', ')))}</p>`}${next}${attempts.length === 0 ? html`<p class="reason">${words.nothingWasSent}</p>` : html`<ol class="attempts">${attempts.map((each, at) => [roundMark(each, attempts[at - 1], requestedAt, times), attempt(each, times)])}</ol>`}
+${routes === null ? null : html`<p class="reason">${words.byRoutes(routes.length, foreign(routes.join(', ')))}</p>`}${orphaned ? html`<p class="reason">${words.sinkIsGone}</p>` : null}${next}${attempts.length === 0 ? html`<p class="reason">${words.nothingWasSent}</p>` : html`<ol class="attempts">${attempts.map((each, at) => [roundMark(each, attempts[at - 1], requestedAt, times), attempt(each, times)])}</ol>`}
 ${buttonRow(canAct, buttonsOf(part, name, words))}</article>`
 }
 

@@ -29,7 +29,7 @@ export async function alertStoryOf(
     ...alert,
     seenAt: seenAtMs === undefined ? null : new Date(seenAtMs).toISOString(),
     page: parts[0]?.page ?? null,
-    deliveries: parts.map(deliveryStoryOf),
+    deliveries: parts.map((part) => deliveryStoryOf(part, (name) => config.sinks.has(name))),
     held: record?.held.map(withheldView) ?? [],
     actions,
   }

@@ -100,12 +100,14 @@ export function letterGroupsView({ groups, looked, total }: LetterGroups): Lette
   return { data, looked, total }
 }
 
-export function deliveryStoryOf(part: JobHistory): DeliveryStory {
+export function deliveryStoryOf(part: JobHistory, hasSink: (name: string) => boolean): DeliveryStory {
+  const isOrphaned = part.state !== 'completed' && !hasSink(part.sink)
   return {
     sink: part.sink,
     ...(part.target === undefined ? {} : { target: part.target }),
     routes: part.routes ?? null,
     state: stateWords[part.state],
+    ...(isOrphaned ? { orphaned: true } : {}),
     reason: part.failure ?? null,
     nextAttemptAt: iso(part.nextAttemptAtMs),
     requestedAt: iso(part.requestedAtMs),
