@@ -22,7 +22,7 @@ export function documentStart(level: Level, title: string, { words, locale, time
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
-<title>${title}</title>
+<title>${marks[level]} ${title}</title>
 <link rel="icon" href="${favicon(level)}" data-stale="${favicon('stale')}">
 <style>${trusted(style)}</style>
 <noscript><meta http-equiv="refresh" content="15"></noscript>
@@ -62,6 +62,8 @@ function digest(text: string): string {
   return `sha256-${createHash('sha256').update(text).digest('base64')}`
 }
 
+/** What the title begins with; the script puts another one there when the page is stale. */
+const marks = { ok: '✓', warning: '!', failed: '✗' }
 const faviconColours = { ok: '#12945c', warning: '#d98a00', failed: '#d3382e', stale: '#8b93a0' }
 
 function favicon(level: Level | 'stale'): string {

@@ -26,7 +26,12 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
   app.get('/alerts/:source/:id', { config: { about: storyAbout } }, async (request, reply) => {
     const { source, id } = storyParams.parse(request.params)
     reply.header('content-security-policy', contentSecurityPolicy).type('text/html; charset=utf-8')
-    const found = await settle(deps, deps.ports.deliveries.story(source, Number(id)))
+    const [found, status] = await Promise.all([
+      settle(deps, deps.ports.deliveries.story(source, Number(id))),
+      settle(deps, deps.ports.status()),
+    ])
+    // Title and icon say how the bridge is, as on every page: of an alert that is fine, too, while nothing else arrives.
+    const level = status.ok ? status.value.verdict.level : 'failed'
     const times = createTimes(deps.display(), deps.clock.now())
     const { words } = times
     if (!found.ok) {
@@ -38,10 +43,10 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
       reply.code(404)
       const text = words.notKnown(`${source}.${id}`)
       const unknown = unknownOverview(words, 'warning', words.noAlert, text)
-      return documentOf('warning', `alert-bridge: ${text}`, html`${backLink(words)}${unknown}`, times)
+      return documentOf(level, `alert-bridge: ${text}`, html`${backLink(words)}${unknown}`, times)
     }
     const { headline } = found.value
-    return documentOf('ok', `alert-bridge: ${headline}`, storyHtml(found.value, times, canAct()), times)
+    return documentOf(level, `alert-bridge: ${headline}`, storyHtml(found.value, times, canAct()), times)
   })
 
   app.get('/', { config: { about: pageAbout } }, async (request, reply) => {
@@ -67,7 +72,7 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
   ): AsyncGenerator<string> {
     const { words } = times
     const { verdict } = view
-    const title = `${marks[verdict.level]} alert-bridge: ${words.headline(verdict)}`
+    const title = `alert-bridge: ${words.headline(verdict)}`
     yield documentStart(verdict.level, title, times) + overview(view, verdict, times).markup
     const names = view.sources.slice(0, chartsMax).map(({ name }) => name)
     const [rows, done, dead, activity, days] = await Promise.all([
@@ -99,8 +104,6 @@ const storyParams = z.object({
 const auditRowsMax = 10
 /** Sources whose day is drawn; that of any is at /api/v1/sources/NAME/day. */
 const chartsMax = 8
-
-const marks = { ok: '✓', warning: '!', failed: '✗' }
 
 /**
  * After this time the page is shown without the parts that are missing: people reload a page that hangs, and its script takes one that

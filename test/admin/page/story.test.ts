@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { AuditRow } from '../../../src/admin/audit-view.ts'
 import type { AlertStory, AttemptView } from '../../../src/admin/delivery-view.ts'
-import type { AdminDeps } from '../../../src/admin/ports.ts'
+import type { AdminDeps, AdminPorts } from '../../../src/admin/ports.ts'
 import { rig } from '../rig.ts'
-import { ago, row, sink, status } from '../views.ts'
+import { ago, row, sink, source, status } from '../views.ts'
 
 const attempt = (number: number, round: number, outcome: AttemptView['outcome'], text = ''): AttemptView => ({
   ...{ number, round, outcome, text, at: ago(30 - number), durationSeconds: 0.21 },
@@ -91,9 +91,13 @@ const none = {
   stored: async () => ({ data: [], dropped: [] }),
 }
 
-async function story(found: AlertStory | undefined, deps: Partial<AdminDeps> = {}) {
+async function story(
+  found: AlertStory | undefined,
+  deps: Partial<AdminDeps> = {},
+  ports: Partial<AdminPorts> = {},
+) {
   const deliveries = { ...none, story: async () => found }
-  const response = await rig({ deliveries }, deps).app.inject('/alerts/main/48213')
+  const response = await rig({ deliveries, ...ports }, deps).app.inject('/alerts/main/48213')
   const text = response.body.replace(/<(style|script)>.*?<\/\1>/gs, '')
   return { response, text, words: text.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ') }
 }
@@ -126,6 +130,22 @@ describe('the story of an alert', () => {
       expect(words).toContain(part)
     expect(text).toContain('<a href="https://example.com/alerts/48213" rel="noopener noreferrer"')
     expect(text).toContain('data-copy="alert-bridge dead-letters retry main.48213 --sink desk"')
+  })
+
+  test.each([
+    ['✓', '#12945c', status()],
+    ['!', '#d98a00', status({ sinks: [sink({ state: 'paused' })] })],
+    ['✗', '#d3382e', status({ sources: [source({ state: 'stopped', reason: 'bad token' })] })],
+  ])('has the verdict in title and icon, as every page: %s', async (mark, colour, now) => {
+    const ports = { status: async () => now }
+    for (const [found, title] of [
+      [storyWith(), 'alert-bridge: فولاد'],
+      [undefined, 'alert-bridge: '],
+    ] as const) {
+      const { text } = await story(found, {}, ports)
+      expect(text).toContain(`<title>${mark} ${title}`)
+      expect(/<link rel="icon" href="([^"]*)"/.exec(text)?.[1]).toContain(encodeURIComponent(colour))
+    }
   })
 
   test('has a button for whatever can be done, each with what it will do', async () => {
