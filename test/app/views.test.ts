@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { sinkView } from '../../src/app/operator-api/sink-view.ts'
 import { deliveryRowOf, sourceView } from '../../src/app/operator-api/views.ts'
 import type { JobView } from '../../src/delivery/records/job-view.ts'
 import { pollerStatusSchema } from '../../src/store/source-status.ts'
@@ -56,4 +57,16 @@ test('the units of a budget day that is over are not those of the next, where no
     sourceView({ ...about, status, day: { key: '', startMs, endMs: startMs + dayMs } }).budget
   expect(usedOn(0)).toMatchObject({ unitsUsed: 1_900, resetsAt: '1970-01-02T00:00:00.000Z' })
   expect(usedOn(dayMs)).toMatchObject({ unitsUsed: 0, resetsAt: '1970-01-03T00:00:00.000Z' })
+})
+
+test('why a sink is paused is what its operator wrote, and never the fault that it had before', () => {
+  const counts = { waiting: 0, active: 0, delayed: 0, completed: 0, failed: 0 }
+  const queue = { counts, paused: true, deliveredSince: 0, endedOfLate: 0, refusedInARow: 0 }
+  const facts = {
+    ...{ about: { name: 'hook', type: 'webhook', lag: null }, lane: undefined, queue },
+    breaker: { open: true, ageMs: 0, sinceMs: 0, reason: 'server_error: 503' },
+  }
+  const shown = (comment: string) => sinkView({ ...facts, pause: { comment } } as never, 0)
+  expect(shown('they migrate')).toMatchObject({ state: 'paused', reason: 'they migrate' })
+  expect(shown('')).toMatchObject({ state: 'paused', reason: null })
 })

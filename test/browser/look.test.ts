@@ -1,4 +1,6 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { rig as admin } from '../admin/rig.ts'
+import { ago, sink, status } from '../admin/views.ts'
 import { startApp } from '../support/app.ts'
 import { api, bridgeConfig } from '../support/bridge.ts'
 import { useRedis } from '../support/redis.ts'
@@ -39,6 +41,20 @@ describe.each(['en', 'fa'] as const)('the page in %s', (language) => {
       expect(complaints.filter((text) => !text.includes('404'))).toEqual([])
     },
   )
+
+  it('fits into 360 px with a long queue and a sink that rests', async () => {
+    const sinks = [
+      sink({ waiting: 8_929, oldestWaitingAt: ago(331), drainSeconds: 8_929, deliveredToday: 20_481 }),
+      sink({ name: 'down', state: 'open', reason: 'server_error: 503', failingSince: ago(89), dead: 1_204 }),
+    ]
+    const { app } = admin(
+      { status: async () => status({ sinks }) },
+      { display: () => ({ timeZone: 'Asia/Tehran', calendar: 'jalali', language }) },
+    )
+    onTestFinished(() => app.close())
+    const { page } = await open(await app.listen({ port: 0, host: '127.0.0.1' }), { width: 360 })
+    expect(await overflowPx(page)).toBe(0)
+  })
 
   it('shows hostile text and never runs it, and keeps its direction to itself', async () => {
     const { url } = await brokenBridge(redis, language, 5)

@@ -149,6 +149,50 @@ describe('a button', () => {
     expect(complaints.filter((text) => !text.includes('404'))).toEqual([])
   })
 
+  it('is carried out by one press, also from a field that was just changed', async () => {
+    const { url, some } = await rig(204, { history: 8 })
+    await some('delivered', 8)
+    const { page } = await open(url, { width: 360 })
+    await page.locator('.alerts .meta a[href^="/alerts/"]').first().click()
+    await page.getByRole('button', { name: 'Silence what is like it' }).click()
+    await page.getByLabel('Symbol').fill('')
+    await page.locator('#act-token input').fill(adminToken)
+    await page.locator('#act-token input').press('Tab')
+    await said(page)
+      .filter({ hasText: /, such as / })
+      .waitFor()
+    const done = Promise.withResolvers<void>()
+    await page.route('**/api/v1/silences/preview', async (route) => {
+      await done.promise
+      await route.continue()
+    })
+    // The field is left, and so its preview asked for, while the button is being pressed.
+    await page.getByLabel('Why').fill('known')
+    await page.locator('#act-go').click()
+    await said(page)
+      .filter({ hasText: /^Done: silenced until/ })
+      .waitFor()
+    done.resolve()
+  })
+
+  it('that resumes a sink takes that back to the pause that was: its end and its comment', async () => {
+    const { url, sinkNow } = await rig(204)
+    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ for: '2h', comment: 'they migrate' })
+    await fetch(`${url}/api/v1/sinks/hook/pause`, { method: 'POST', headers, body })
+    const before = await sinkNow()
+    const { page } = await open(url)
+    await page.getByRole('button', { name: 'Resume' }).click()
+    await carryOut(page, /^Done/)
+    expect(await sinkNow()).toMatchObject({ state: 'active' })
+    await page.locator('#act-undo').click()
+    await said(page).filter({ hasText: 'Taken back.' }).waitFor()
+    const after = await sinkNow()
+    expect(after).toMatchObject({ state: 'paused', reason: 'they migrate' })
+    const movedMs = Date.parse(after?.pausedUntil ?? '') - Date.parse(before?.pausedUntil ?? '')
+    expect(Math.abs(movedMs)).toBeLessThan(3_000)
+  })
+
   it('silences what is like an alert after it showed what that would be, and ends the silence on request', async () => {
     const { url, some } = await rig(204, { history: 8 })
     await some('delivered', 8)

@@ -57,6 +57,17 @@ export const actScript = `
   let current
   /** What a preview answers is only said while nothing else was asked since. */
   let asks = 0
+  /** Resolves when no button is being pressed: one that moves meanwhile, since text above it came or went, misses its click. */
+  let pressed = Promise.resolve()
+  box.addEventListener('pointerdown', () => {
+    pressed = new Promise((resolve) => {
+      for (const name of ['pointerup', 'pointercancel']) addEventListener(name, () => setTimeout(resolve), { once: true })
+    })
+  })
+  const isStillAsked = async (ask) => {
+    await pressed
+    return ask === asks && current !== undefined
+  }
   const open = (act) => {
     current = act
     asks += 1
@@ -83,15 +94,16 @@ export const actScript = `
   }
   const preview = async () => {
     if (!current.preview || token === undefined) return
-    const { match } = bodyOf(current)
     asks += 1
     const ask = asks
+    if (!await isStillAsked(ask)) return
+    const { match } = bodyOf(current)
     say('…')
     try {
       const text = wordsOf(await call('POST', current.preview, { match: match ?? {} }))
-      if (ask === asks) say(text)
+      if (await isStillAsked(ask)) say(text)
     } catch (error) {
-      if (ask !== asks) return
+      if (!await isStillAsked(ask)) return
       say(error.message, true)
       askToken()
     }
@@ -118,7 +130,12 @@ export const actScript = `
     }
   }
   $('-fields').addEventListener('change', preview)
-  $('-token').addEventListener('change', () => { if (current.preview) { takeToken(); askToken(); void preview() } })
+  $('-token').addEventListener('change', async () => {
+    if (!current.preview || !await isStillAsked(asks)) return
+    takeToken()
+    askToken()
+    void preview()
+  })
   $('-close').addEventListener('click', () => box.close())
   box.addEventListener('close', () => { current = undefined; void refresh() })
   box.querySelector('form').addEventListener('submit', (event) => {
@@ -133,7 +150,9 @@ export const actScript = `
       if (!act.undo) return
       $('-undo').hidden = false
       $('-undo').onclick = () => run(async () => {
-        await call(act.undo.method, act.undo.path.replace(':id', said.data?.id), act.undo.method === 'POST' ? {} : undefined)
+        const { method, path, body = {}, endsAt } = act.undo
+        const left = endsAt ? { for: Math.max(1, Math.ceil((Date.parse(endsAt) - Date.now() - skewMs) / 1000)) + 's' } : {}
+        await call(method, path.replace(':id', said.data?.id), method === 'POST' ? { ...body, ...left } : undefined)
         say(words.takenBack)
         $('-undo').hidden = true
       })

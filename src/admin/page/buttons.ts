@@ -17,7 +17,13 @@ interface ActionButton {
   /** Answers what would happen; asked again when a field changes. */
   readonly preview?: string
   /** Takes back what was done; `:id` is the id in the answer. */
-  readonly undo?: { readonly method: 'POST' | 'DELETE'; readonly path: string }
+  readonly undo?: {
+    readonly method: 'POST' | 'DELETE'
+    readonly path: string
+    readonly body?: Readonly<Record<string, unknown>>
+    /** The body gets `for`: what is left until then. */
+    readonly endsAt?: string
+  }
 }
 
 interface ActionField {

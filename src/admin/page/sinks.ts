@@ -1,5 +1,6 @@
 import { type Html, type HtmlPart, html } from '../../alert/html.ts'
 import type { SinkActivity } from '../../delivery/records/activity.ts'
+import { given } from '../../lib/given.ts'
 import type { LastResult, SinkState, SinkView } from '../status-view.ts'
 import { refusesEverything } from '../verdict.ts'
 import { curve, hourBars } from './bars.ts'
@@ -64,14 +65,18 @@ function stateNote({ failingSince, nextProbeAt, pausedUntil }: SinkView, times: 
   return html`<small>${times.words.since(times.distance(failingSince))}${next}</small>`
 }
 
-function buttonsOf({ name, state, dead }: SinkView, words: PageWords): Html[] {
+function buttonsOf({ name, state, dead, reason, pausedUntil }: SinkView, words: PageWords): Html[] {
   const path = `/api/v1/sinks/${encodeURIComponent(name)}`
   const [pause, resume] = [`${path}/pause`, `${path}/resume`]
   const hold =
     state === 'paused'
       ? actionButton({
-          ...{ label: words.resume, path: resume, undo: { method: 'POST', path: pause } },
-          ask: words.resumeAsk(name),
+          ...{ label: words.resume, path: resume, ask: words.resumeAsk(name) },
+          undo: {
+            ...{ method: 'POST', path: pause },
+            ...given({ endsAt: pausedUntil ?? undefined }),
+            body: { comment: reason ?? '' },
+          },
         })
       : actionButton({
           ...{ label: words.pause, path: pause, undo: { method: 'POST', path: resume } },

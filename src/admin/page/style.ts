@@ -190,14 +190,14 @@ dialog p, dialog input { unicode-bidi: plaintext; }
 .headline { font-size: 19px; }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   table, tbody { display: block; }
-  tbody tr { display: grid; grid-template-columns: repeat(3, 1fr); gap: 10px 12px; padding: 14px; }
+  tbody tr { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 10px 12px; padding: 14px; }
   tbody tr:first-child { border-top: 0; }
   tbody th, tbody td, tbody th:first-child, tbody td:last-child { padding: 0; }
   tbody th { grid-column: 1 / 3; } tbody th small { display: inline; margin-inline-start: 8px; }
   td.state { text-align: end; } td.state::before { content: none; }
   td.state small { grid-column: 1 / -1; }
   tbody td::before { content: attr(data-label); display: block; font-size: 12.5px; color: var(--soft); }
-  td.number { text-align: start; }
+  td.number { text-align: start; white-space: normal; }
   td.wide { grid-column: 1 / -1; }
   .answer { max-width: none; }
   .alerts > li, [dir=rtl] .alerts > li { grid-template-columns: minmax(0, 1fr); padding: 12px 14px; }

@@ -20,7 +20,7 @@ export function sinkView({ about, lane, breaker, queue, pause }: SinkFacts, nowM
   const { counts } = queue ?? {}
   const elsewhere = breaker && breaker.ageMs < breakerFreshMs ? breaker : undefined
   const open = lane?.breaker === 'open' ? { ...lane, sinceMs: lane.openSinceMs } : elsewhere
-  const reason = (queue?.paused && pause?.comment) || (lane?.stuck?.reason ?? open?.reason)
+  const reason = queue?.paused ? pause?.comment : (lane?.stuck?.reason ?? open?.reason)
   return {
     name: about.name,
     type: about.type,
