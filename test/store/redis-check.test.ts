@@ -90,9 +90,10 @@ describe('checking Redis', () => {
   it('warns when our clock and its clock disagree', async () => {
     const { redis } = await given(['--appendonly', 'yes'])
     const findings = await checkRedis(redis, { prefix: freshPrefix(), now: () => Date.now() - 60_000 })
-    expect(findings).toMatchObject([
-      { level: 'warn', code: 'clock', message: expect.stringMatching(/6\d\.\d s behind/) },
-    ])
+    expect(findings).toMatchObject([{ level: 'warn', code: 'clock' }])
+    // A busy machine may let time pass between the two clocks' answers.
+    const [, seconds] = /(\d+\.\d) s behind/.exec(findings[0]?.message ?? '') ?? []
+    expect(Math.abs(Number(seconds) - 60)).toBeLessThan(10)
   })
 })
 
