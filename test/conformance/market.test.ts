@@ -105,6 +105,24 @@ it('three hundred instruments show the same figures on every endpoint', async ()
   const owned = await ask<{ data: { summary: { holders: Row[] } } }>(`${of}/ownership`)
   expect(owned.data.summary.holders[0]?.['percent']).toBe(richest?.['largest_holder_percent'])
 
+  // A valuation run is the same wherever it is read, and its two prices stand in the history.
+  const { data: saved } = await ask<{ data: Row[] }>('valuations')
+  expect(saved.length).toBeGreaterThan(1)
+  for (const run of saved) {
+    const { data } = await ask<{ data: Row[] }>(`instruments/${run['slug']}/valuations`)
+    expect(data).toEqual([run])
+    const closes = await closesOf(String(run['slug']), 365)
+    const day = [...closes.keys()].findLast((each) => String(each) <= dateOf(run['savedAt']))
+    // In later years the history begins after the day on which the runs were saved.
+    if (day !== undefined) expect(run['priceAtSave']).toBe(closes.get(day))
+    expect(run['priceNow']).toBe([...closes.values()].at(-1))
+    for (const [gap, price] of [
+      ['gapAtSave', 'priceAtSave'],
+      ['gapNow', 'priceNow'],
+    ] as const)
+      expect(run[gap]).toBeCloseTo((Number(run['value']) / Number(run[price]) - 1) * 100, 1)
+  }
+
   // An alert's price is the close of its day, and that of today stands on the board.
   const known = new Map<string, Map<unknown, unknown>>()
   const alerts = [...sandbox.rows, ...sandbox.fireMany(40)].filter(({ kind }) => kind === 'price')
@@ -130,9 +148,9 @@ it('three hundred instruments show the same figures on every endpoint', async ()
       expect([symbol, months]).toEqual([symbol, expect.arrayContaining([figure(payload[0])])])
   }
 
-  async function closesOf(name: string) {
+  async function closesOf(name: string, days = 40) {
     const prices = await ask<{ data: { points: Row[] } }>(
-      `instruments/${encodeURIComponent(name)}/prices?days=40`,
+      `instruments/${encodeURIComponent(name)}/prices?days=${days}`,
     )
     return new Map(prices.data.points.map(({ date, close }) => [date, close]))
   }

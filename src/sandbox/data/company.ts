@@ -3,7 +3,7 @@ import { instruments, type Listing } from '../market.ts'
 import { holdingsOf, latestQuarter, letterLagDays, quarterDays, shareCountOf, sumOf } from './figures.ts'
 import { catalogRow } from './quotes.ts'
 import { type Scene, twoDigits } from './scene.ts'
-import { chance, dateOf, dayOf } from './sessions.ts'
+import { chance, closeOn, dateOf, dayOf } from './sessions.ts'
 
 /** The data about the company of a share: letters, statements, the caller's valuations, its holders. */
 
@@ -75,22 +75,24 @@ export function statementsOf(instrument: Listing, letterId: number | undefined, 
   }
 }
 
-/** The caller has saved one run of each of the first three companies. */
+/** The caller has saved one run of each of the first three companies, a day apart. */
 export function valuationRuns(scene: Scene, of?: Listing) {
   return shares
     .slice(0, 3)
-    .filter((share) => of === undefined || share.id === of.id)
     .map((share, index) => {
       const { last } = catalogRow(share, scene)
       const value = Math.round(share.price * (1.1 + 0.1 * index))
       const gap = (price: number) => twoDigits((value / price - 1) * 100)
+      const savedMs = Date.UTC(2026, 0, 10 + index)
+      const priceAtSave = closeOn(share, scene.seed, dayOf(savedMs))
       return {
         ...{ id: 700 + index, instrumentId: share.id, symbol: share.symbol, slug: share.slug },
-        ...{ name: 'dividend discount', unit: share.unit, value, priceAtSave: share.price, priceNow: last },
-        savedAt: new Date(Date.UTC(2026, 0, 10 + index)).toISOString().replace('.000Z', 'Z'),
-        ...{ gapAtSave: gap(share.price), gapNow: gap(last) },
+        ...{ name: 'dividend discount', unit: share.unit, value, priceAtSave, priceNow: last },
+        savedAt: new Date(savedMs).toISOString().replace('.000Z', 'Z'),
+        ...{ gapAtSave: gap(priceAtSave), gapNow: gap(last) },
       }
     })
+    .filter(({ instrumentId }) => of === undefined || instrumentId === of.id)
 }
 
 /** Three holders of each company; the largest is a holding company whose own holder is shown, too. */
