@@ -65,15 +65,17 @@ export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
     sendProblem(reply, { status: 404, detail: `There is no sink ${name}.` })
   post('pause sink', '/api/v1/sinks/:name/pause', pauseAbout, async (request, reply) => {
     const { name } = named.parse(request.params)
-    const { for: forMs, comment } = pause.parse(request.body ?? {})
+    const { for: forMs, comment, unlessPaused } = pause.parse(request.body ?? {})
     const untilMs = forMs === undefined ? undefined : deps.clock.now() + forMs
-    if (!(await ports.sinks.pause(name, { comment, ...given({ untilMs }) }))) return noSink(reply, name)
+    const id = await ports.sinks.pause(name, { comment, ...given({ untilMs, unlessPaused }) })
+    if (id === undefined) return noSink(reply, name)
     const until = untilMs === undefined ? {} : { until: new Date(untilMs).toISOString() }
-    return { sink: name, state: 'paused', ...until }
+    return { sink: name, state: 'paused', id, ...until }
   })
   post('resume sink', '/api/v1/sinks/:name/resume', resumeAbout, async (request, reply) => {
     const { name } = named.parse(request.params)
-    return (await ports.sinks.resume(name)) ? { sink: name, state: 'active' } : noSink(reply, name)
+    const { id } = resume.parse(request.body ?? {})
+    return (await ports.sinks.resume(name, id)) ? { sink: name, state: 'active' } : noSink(reply, name)
   })
   post('probe sink', '/api/v1/sinks/:name/probe', probeAbout, async (request, reply) => {
     const { name } = named.parse(request.params)
@@ -96,7 +98,10 @@ const named = z.object({ name: nameField })
 const pause = z.strictObject({
   for: durationWithin(0, waits.silence.maxMs).optional(),
   comment: z.string().max(500).default(''),
+  unlessPaused: z.literal(true).optional(),
 })
+
+const resume = z.strictObject({ id: nameField.optional() })
 
 const deadLetters = z
   .strictObject({
@@ -193,14 +198,17 @@ const dropRowsAbout = {
   ...{ says: 'Deletes rows that could not be read', body: rows, takesKey: true as const },
   answer: z.object({ dropped: count }),
 }
-const sinkState = (state: string) =>
-  z.object({ sink: z.string(), state: z.literal(state), until: instant.optional() })
+const sinkState = (state: string) => z.object({ sink: z.string(), state: z.literal(state) })
 const pauseAbout = {
   says: 'Pauses a sink: its alerts wait in the queue',
   body: pause,
-  answer: sinkState('paused'),
+  answer: sinkState('paused').extend({ id: z.string(), until: instant.optional() }),
 }
-const resumeAbout = { says: 'Resumes a paused sink', answer: sinkState('active') }
+const resumeAbout = {
+  says: 'Resumes a paused sink; with the id of a pause, only where no other one has taken its place',
+  body: resume,
+  answer: sinkState('active'),
+}
 const probeAbout = {
   says: 'Sends one alert now to a sink whose breaker is open',
   answer: sinkState('probing'),

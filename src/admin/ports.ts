@@ -120,9 +120,10 @@ export interface QuarantineRetry {
 }
 
 interface SinksPort {
-  /** False when there is no sink of that name. A sink that is paused already gets the new end and comment. */
-  pause(name: string, order: PauseOrder): Promise<boolean>
-  resume(name: string): Promise<boolean>
+  /** Returns the id of the pause, undefined when there is no sink of that name. One that is paused gets the new end and comment. */
+  pause(name: string, order: PauseOrder): Promise<string | undefined>
+  /** False when there is no sink of that name. With the id of a pause, a UserError where another one is in its place. */
+  resume(name: string, id?: string): Promise<boolean>
   /** What each did with its alerts, hour by hour over the last day, the oldest hour first. */
   activity(): Promise<readonly SinkActivity[]>
   /** Sends one alert now to a sink whose breaker is open. A UserError when it is not open. */
@@ -133,6 +134,8 @@ export interface PauseOrder {
   /** Without it, until somebody resumes it. */
   readonly untilMs?: number
   readonly comment: string
+  /** A sink that is paused stays as it is: a UserError. */
+  readonly unlessPaused?: true
 }
 
 /**

@@ -1,14 +1,15 @@
 import type { PauseOrder } from '../admin/ports.ts'
 import type { Clock } from '../lib/clock.ts'
-import { toError } from '../lib/errors.ts'
-import type { PauseStore } from '../store/pauses.ts'
+import { toError, UserError } from '../lib/errors.ts'
+import { type PauseStore, pauseId } from '../store/pauses.ts'
 import type { Logger } from '../telemetry/log.ts'
 
 /** Pauses sinks, for a time or until somebody resumes them; every replica resumes those whose time is over. */
 export interface Pauses {
-  /** False when there is no such sink. */
-  pause(sink: string, order: PauseOrder): Promise<boolean>
-  resume(sink: string): Promise<boolean>
+  /** Returns the id of the pause, undefined when there is no such sink. Throws a UserError where it is paused and must not be. */
+  pause(sink: string, order: PauseOrder): Promise<string | undefined>
+  /** False when there is no such sink. With the id of a pause only if no other one is in its place: then it throws a UserError. */
+  resume(sink: string, id?: string): Promise<boolean>
   list: PauseStore['list']
   run(signal: AbortSignal): Promise<void>
 }
@@ -33,13 +34,20 @@ export function createPauses({ hasSink, store, clock, log, lookEveryMs = 5_000 }
     }
   }
   return {
-    async pause(sink, { untilMs, comment }) {
-      if (!hasSink(sink)) return false
-      await store.pause(sink, { untilMs: untilMs ?? null, comment })
-      return true
+    async pause(sink, { untilMs, comment, unlessPaused }) {
+      if (!hasSink(sink)) return undefined
+      const pause =
+        untilMs === undefined ? { untilMs: null, comment, sinceMs: clock.now() } : { untilMs, comment }
+      if (await store.pause(sink, pause, unlessPaused)) return pauseId(pause)
+      throw new UserError(`Sink ${sink} is paused already: that pause stays.`)
     },
-    async resume(sink) {
-      return hasSink(sink) && store.resume(sink)
+    async resume(sink, id) {
+      if (!hasSink(sink)) return false
+      if (id === undefined) return store.resume(sink)
+      const pause = (await store.list()).get(sink)
+      if (pause === undefined) return true
+      if (pauseId(pause) === id && (await store.resume(sink, pause))) return true
+      throw new UserError(`Sink ${sink} was paused anew since: that pause stays.`)
     },
     list: () => store.list(),
     async run(signal) {

@@ -8,7 +8,8 @@ import type { RedisClient } from './redis.ts'
  * one step: no order that crosses another one, and no process that is killed, leaves a pause without its end.
  */
 export interface PauseStore {
-  pause(sink: string, pause: Pause): Promise<void>
+  /** False where it is paused already and only one that is not was to be paused. */
+  pause(sink: string, pause: Pause, unlessPaused?: boolean): Promise<boolean>
   /** Ends it; with `pause` only if it is still that one. False where another one is in its place. */
   resume(sink: string, pause?: Pause): Promise<boolean>
   list(): Promise<ReadonlyMap<string, Pause>>
@@ -20,7 +21,14 @@ const pauseSchema = z.object({
   /** null: until somebody resumes it. */
   untilMs: z.number().nullable(),
   comment: z.string(),
+  /** Only of one without an end, which nothing else tells from the next: former versions end a pause only as they would write it. */
+  sinceMs: z.number().optional(),
 })
+
+/** Tells a pause from every other one of its sink. */
+export function pauseId({ untilMs, sinceMs }: Pause): string {
+  return String(untilMs ?? sinceMs)
+}
 
 export function createPauseStore(redis: RedisClient, prefix: string): PauseStore {
   const key = pausesKey(prefix)
@@ -29,9 +37,10 @@ export function createPauseStore(redis: RedisClient, prefix: string): PauseStore
     ...['meta', 'marker', 'wait', 'delayed'].map((name) => `${queuePrefix(prefix)}:${sink}:${name}`),
   ]
   return {
-    async pause(sink, pause) {
+    async pause(sink, pause, unlessPaused = false) {
       const keys = keysOf(sink)
-      await redis.eval(pauseScript, keys.length, ...keys, sink, JSON.stringify(pause))
+      const given = [sink, JSON.stringify(pause), unlessPaused ? '1' : '']
+      return (await redis.eval(pauseScript, keys.length, ...keys, ...given)) === 1
     },
     async resume(sink, pause) {
       const keys = keysOf(sink)
@@ -50,11 +59,16 @@ export function createPauseStore(redis: RedisClient, prefix: string): PauseStore
   }
 }
 
-/** KEYS pauses, meta, marker, wait, delayed · ARGV sink, the pause · As BullMQ pauses a queue. */
+/**
+ * KEYS pauses, meta, marker, wait, delayed · ARGV sink, the pause, '1' for only a sink that is not paused · As BullMQ pauses a queue.
+ * Returns 0 where it is paused and stays as it is.
+ */
 const pauseScript = `
+if ARGV[3] == '1' and redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('HSET', KEYS[2], 'paused', 1)
 redis.call('DEL', KEYS[3])
+return 1
 `
 
 /**

@@ -74,16 +74,33 @@ const actions: [path: string, body: object | undefined, order: [string, ...unkno
     '/api/v1/sinks/ops-slack/pause',
     undefined,
     ['pause', 'ops-slack', { comment: '' }],
-    { sink: 'ops-slack', state: 'paused' },
+    { sink: 'ops-slack', state: 'paused', id: 'p1' },
   ],
   [
     '/api/v1/sinks/ops-slack/pause',
     { for: '1h', comment: 'night' },
     ['pause', 'ops-slack', { untilMs: nowMs + hourMs, comment: 'night' }],
-    { sink: 'ops-slack', state: 'paused', until: iso(nowMs + hourMs) },
+    { sink: 'ops-slack', state: 'paused', id: 'p1', until: iso(nowMs + hourMs) },
+  ],
+  [
+    '/api/v1/sinks/ops-slack/pause',
+    { unlessPaused: true },
+    ['pause', 'ops-slack', { comment: '', unlessPaused: true }],
+    { sink: 'ops-slack', state: 'paused', id: 'p1' },
   ],
   ['/api/v1/sinks/ops-slack/probe', {}, ['probe', 'ops-slack'], { sink: 'ops-slack', state: 'probing' }],
-  ['/api/v1/sinks/ops-slack/resume', {}, ['resume', 'ops-slack'], { sink: 'ops-slack', state: 'active' }],
+  [
+    '/api/v1/sinks/ops-slack/resume',
+    {},
+    ['resume', 'ops-slack', undefined],
+    { sink: 'ops-slack', state: 'active' },
+  ],
+  [
+    '/api/v1/sinks/ops-slack/resume',
+    { id: 'p1' },
+    ['resume', 'ops-slack', 'p1'],
+    { sink: 'ops-slack', state: 'active' },
+  ],
   [
     '/api/v1/sources/main/hot',
     { for: '30m' },
@@ -166,7 +183,7 @@ describe('with the token', () => {
 
   test.each<[string, unknown, string]>([
     ['/-/reload', { config: 'other.yaml' }, 'no field config'],
-    ['/api/v1/sinks/ops-slack/resume', { for: '10m' }, 'no field for'],
+    ['/api/v1/sinks/ops-slack/resume', { for: '10m' }, 'for'],
     ['/api/v1/sinks/ops-slack/probe', [1], 'no field 0'],
     ['/api/v1/dead-letters/retry', {}, 'say which'],
     ['/api/v1/quarantine/drop', {}, 'say which'],

@@ -83,7 +83,7 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
     audit: { add: async (row) => void audited.unshift(row), list: async (limit) => audited.slice(0, limit) },
     idempotency: keepsNothing,
     sinks: {
-      pause: note('pause', (name: string) => name === 'ops-slack'),
+      pause: note('pause', (name: string) => (name === 'ops-slack' ? 'p1' : undefined)),
       activity: async () => [
         {
           sink: 'trading-system',

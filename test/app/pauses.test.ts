@@ -1,7 +1,9 @@
+import { setTimeout } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { createPauses } from '../../src/app/pauses.ts'
 import { openQueue } from '../../src/delivery/queues.ts'
 import { systemClock } from '../../src/lib/clock.ts'
+import { given } from '../../src/lib/given.ts'
 import { createPauseStore } from '../../src/store/pauses.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { onTestFinished } from '../support/finished.ts'
@@ -34,8 +36,8 @@ it('a pause ends for a process that has the sink, also after one that does not h
   const ours = processWith('hook', prefix)
   const other = processWith('mail', prefix)
   for (const [name, each] of Object.entries({ hook: ours, mail: other }))
-    expect(await each.pauses.pause(name, { untilMs: Date.now(), comment: '' })).toBe(true)
-  expect(await ours.pauses.pause('mail', { comment: '' })).toBe(false)
+    expect(await each.pauses.pause(name, { untilMs: Date.now(), comment: '' })).toBeTypeOf('string')
+  expect(await ours.pauses.pause('mail', { comment: '' })).toBeUndefined()
   other.run()
   await until('the other process has looked', async () => !(await isPaused('mail', prefix)))
   expect(await isPaused('hook', prefix)).toBe(true)
@@ -53,6 +55,29 @@ it('a sink that is paused anew while its former pause ends stays paused', async 
   // By a process that read the list before.
   expect(await store.resume('hook', first)).toBe(false)
   expect([await isPaused('hook', prefix), (await store.list()).get('hook')]).toEqual([true, order])
+})
+
+it('who ends the own pause does not end the one that another operator has set since, nor sets one in its place', async () => {
+  for (const untilMs of [order.untilMs, undefined]) {
+    const prefix = freshPrefix()
+    const { pauses } = processWith('hook', prefix)
+    const [mine, theirs] = [
+      { comment: '', ...given({ untilMs }) },
+      { comment: '', ...given({ untilMs: untilMs && untilMs + 1 }) },
+    ]
+    const id = await pauses.pause('hook', mine)
+    await pauses.resume('hook')
+    await setTimeout(2)
+    const other = await pauses.pause('hook', theirs)
+    await expect(pauses.resume('hook', id)).rejects.toThrow('paused anew')
+    await expect(pauses.pause('hook', { ...mine, unlessPaused: true })).rejects.toThrow('is paused')
+    expect((await pauses.list()).get('hook')?.untilMs).toBe(theirs.untilMs ?? null)
+    expect(await isPaused('hook', prefix)).toBe(true)
+    expect(await pauses.resume('hook', other)).toBe(true)
+    expect(await pauses.resume('hook', other)).toBe(true)
+    expect(await isPaused('hook', prefix)).toBe(false)
+    expect(await pauses.pause('hook', { ...mine, unlessPaused: true })).toBeTypeOf('string')
+  }
 })
 
 it('a sink goes on when it is resumed, whatever its alerts wait for, as with the order of BullMQ', async () => {

@@ -193,6 +193,37 @@ describe('a button', () => {
     expect(Math.abs(movedMs)).toBeLessThan(3_000)
   })
 
+  it('takes nothing back that another operator has done since, and says so', async () => {
+    const { url, sinkNow } = await rig(204)
+    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+    const others = async (action: string, body: object) => {
+      const init = { method: 'POST', headers, body: JSON.stringify(body) }
+      expect((await fetch(`${url}/api/v1/sinks/hook/${action}`, init)).status).toBe(200)
+    }
+    const { page } = await open(url)
+    for (const [button, change] of [
+      ['Pause', { for: '4h', comment: 'still broken' }],
+      ['Resume', { comment: 'broken again' }],
+    ] as const) {
+      await page.getByRole('button', { name: button, exact: true }).click()
+      await carryOut(page, /^Done/)
+      await others('pause', change)
+      await page.locator('#act-undo').click()
+      await said(page).filter({ hasText: 'another operator has paused it since' }).waitFor()
+      expect(await sinkNow()).toMatchObject({ state: 'paused', reason: change.comment })
+      await close(page)
+    }
+    // Without an end and a comment, one pause is like another.
+    await others('resume', {})
+    await page.getByRole('button', { name: 'Pause', exact: true }).click()
+    await carryOut(page, /^Done/)
+    await others('resume', {})
+    await others('pause', {})
+    await page.locator('#act-undo').click()
+    await said(page).filter({ hasText: 'another operator has paused it since' }).waitFor()
+    expect(await sinkNow()).toMatchObject({ state: 'paused' })
+  })
+
   it('silences what is like an alert after it showed what that would be, and ends the silence on request', async () => {
     const { url, some } = await rig(204, { history: 8 })
     await some('delivered', 8)

@@ -10,7 +10,7 @@ export const actScript = `
     const said = await answer.json().catch(() => ({}))
     if (answer.ok) return said
     if ([401, 403, 429].includes(answer.status)) token = undefined
-    throw new Error(said.detail ?? fill(words.answered, String(answer.status)))
+    throw Object.assign(new Error(said.detail ?? fill(words.answered, String(answer.status))), { status: answer.status })
   }
   const timeOf = (iso) => new Date(iso).toLocaleString(words.locale, { timeZone: words.timeZone, dateStyle: 'medium', timeStyle: 'short' })
   const until = (iso) => fill(words.until, timeOf(iso))
@@ -152,7 +152,10 @@ export const actScript = `
       $('-undo').onclick = () => run(async () => {
         const { method, path, body = {}, endsAt } = act.undo
         const left = endsAt ? { for: Math.max(1, Math.ceil((Date.parse(endsAt) - Date.now() - skewMs) / 1000)) + 's' } : {}
-        await call(method, path.replace(':id', said.data?.id), method === 'POST' ? { ...body, ...left } : undefined)
+        const given = { ...body, ...left, ...(body.id === ':id' ? { id: said.id } : {}) }
+        await call(method, path.replace(':id', said.data?.id), method === 'POST' ? given : undefined).catch((error) => {
+          throw error.status === 409 ? new Error(words.pausedSince) : error
+        })
         say(words.takenBack)
         $('-undo').hidden = true
       })

@@ -75,12 +75,12 @@ function buttonsOf({ name, state, dead, reason, pausedUntil }: SinkView, words: 
           undo: {
             ...{ method: 'POST', path: pause },
             ...given({ endsAt: pausedUntil ?? undefined }),
-            body: { comment: reason ?? '' },
+            body: { comment: reason ?? '', unlessPaused: true },
           },
         })
       : actionButton({
-          ...{ label: words.pause, path: pause, undo: { method: 'POST', path: resume } },
-          ask: words.pauseAsk(name),
+          ...{ label: words.pause, path: pause, ask: words.pauseAsk(name) },
+          undo: { method: 'POST', path: resume, body: { id: ':id' } },
           fields: [
             {
               name: 'for',

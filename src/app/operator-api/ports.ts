@@ -119,7 +119,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     },
     sinks: {
       pause: (name, order) => running().pauses.pause(name, order),
-      resume: (name) => running().pauses.resume(name),
+      resume: (name, id) => running().pauses.resume(name, id),
       probe: (name) => running().sender.probe(name),
       activity: async () => sinkActivity(active().queues, running().sinkQuarters, clock.now()),
     },

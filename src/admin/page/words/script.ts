@@ -33,6 +33,7 @@ export const scriptWords = {
     until: 'until {}',
     silenced: 'silenced until {}',
     takenBack: 'Taken back.',
+    pausedSince: 'Not taken back: another operator has paused it since.',
   },
   fa: {
     units: { d: ' روز', h: ' ساعت', m: ' دقیقه', s: ' ثانیه' },
@@ -72,6 +73,7 @@ export const scriptWords = {
     until: 'تا {}',
     silenced: 'بی‌صدا تا {}',
     takenBack: 'برگردانده شد.',
+    pausedSince: 'برگردانده نشد: پس از آن کس دیگری آن را متوقف کرده است.',
   },
 }
 
