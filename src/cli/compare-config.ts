@@ -11,7 +11,7 @@ import type { Throttles } from '../store/throttle.ts'
 import type { WithheldRecord } from '../store/withheld.ts'
 import { printable } from '../telemetry/printable.ts'
 import type { Daemon } from './daemon.ts'
-import type { ListPage } from './list.ts'
+import { checkedPage, type ListPage } from './list.ts'
 import { progressBar } from './progress.ts'
 import { table } from './table.ts'
 
@@ -42,6 +42,8 @@ interface StoredAlerts {
   readonly dropped: readonly string[]
 }
 
+type StoredPage = ListPage<StoredAlert> & { readonly dropped?: readonly string[] }
+
 /** All alerts that fired since then, the first to fire first. */
 export async function readStored(daemon: Daemon, since: string): Promise<StoredAlerts> {
   const found: StoredAlert[] = []
@@ -49,11 +51,8 @@ export async function readStored(daemon: Daemon, since: string): Promise<StoredA
   const bar = progressBar('reading')
   try {
     for (let cursor: string | undefined; ; ) {
-      const page = (await daemon.get('/api/v1/alerts', {
-        since,
-        limit: '200',
-        cursor,
-      })) as ListPage<StoredAlert> & { readonly dropped?: readonly string[] }
+      const answer = await daemon.get('/api/v1/alerts', { since, limit: '200', cursor })
+      const page = checkedPage<StoredPage>(answer, cursor)
       for (const name of page.dropped ?? []) dropped.add(name)
       found.push(...page.data.filter((alert) => !dropped.has(alertKey(alert))))
       if (!page.cursor) return { stored: found.toReversed(), dropped: [...dropped].toReversed() }

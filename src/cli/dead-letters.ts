@@ -6,7 +6,7 @@ import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { describeRows } from './deliveries.ts'
 import { instantOption } from './instant.ts'
-import { countDefault, type ListPage, pageMax } from './list.ts'
+import { checkedPage, countDefault, type ListPage, pageMax } from './list.ts'
 import { carryOut, describeDone, describeDryRun, sampleMax } from './long-request.ts'
 import { print, printJson } from './output.ts'
 import { alertIds, countOption, isoOption, UsageError } from './usage.ts'
@@ -99,11 +99,8 @@ async function listed(
   let meant = 0
   for (let cursor: string | undefined; ; ) {
     const limit = String(reason === undefined ? Math.min(pageMax, wanted - letters.length) : pageMax)
-    const page = (await daemon.get('/api/v1/dead-letters', {
-      ...query,
-      limit,
-      cursor,
-    })) as ListPage<DeadLetterRow>
+    const answer = await daemon.get('/api/v1/dead-letters', { ...query, limit, cursor })
+    const page = checkedPage<ListPage<DeadLetterRow>>(answer, cursor)
     const found = page.data.filter(isMeant)
     meant += found.length
     letters.push(...found.slice(0, wanted - letters.length))

@@ -5,7 +5,7 @@ import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { instantOption } from './instant.ts'
-import { countDefault, type ListPage, pageMax } from './list.ts'
+import { checkedPage, countDefault, type ListPage, pageMax } from './list.ts'
 import { print, printJson } from './output.ts'
 import { progressBar } from './progress.ts'
 import { table } from './table.ts'
@@ -84,11 +84,8 @@ async function listed(daemon: Daemon, filter: Readonly<Record<string, string | u
     for (let cursor: string | undefined; ; ) {
       const isCut = rows.length >= limit
       const count = String(isCut ? pageMax : Math.min(pageMax, limit - rows.length))
-      const page = (await daemon.get('/api/v1/deliveries', {
-        ...filter,
-        limit: count,
-        cursor,
-      })) as DeliveryPage
+      const answer = await daemon.get('/api/v1/deliveries', { ...filter, limit: count, cursor })
+      const page = checkedPage<DeliveryPage>(answer, cursor)
       if (isCut) return { rows, more: restText(rows, page) }
       rows.push(...page.data)
       looked += page.looked

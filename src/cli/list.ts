@@ -1,4 +1,5 @@
 import { formatCount } from '../admin/page/words/en.ts'
+import { UserError } from '../lib/errors.ts'
 import type { Daemon } from './daemon.ts'
 
 interface Listed<T> {
@@ -17,7 +18,7 @@ export async function listPages<T>(
   const data: T[] = []
   for (let cursor: string | undefined; ; ) {
     const limit = String(Math.min(pageMax, wanted - data.length))
-    const page = (await daemon.get(path, { ...query, limit, cursor })) as ListPage<T>
+    const page = checkedPage<ListPage<T>>(await daemon.get(path, { ...query, limit, cursor }), cursor)
     data.push(...page.data)
     if (!page.cursor) return { data, more: [] }
     if (data.length >= wanted) return { data, more: [cutText(data.length, page.total)] }
@@ -40,6 +41,13 @@ export interface ListPage<T> {
   /** Absent where it is not known, and from an earlier version. */
   readonly total?: number
   readonly cursor?: string | null
+}
+
+/** What says that it is a bridge may be none, or of another version: a cursor that comes back would be asked for ever. */
+export function checkedPage<P extends ListPage<unknown>>(answer: unknown, before: string | undefined): P {
+  const { data, cursor } = { ...(answer as Partial<P> | null) }
+  if (Array.isArray(data) && (!cursor || cursor !== before)) return answer as P
+  throw new UserError('What answered is no bridge of this version; is --url (or --config) right?')
 }
 
 /** What the API gives at once, at most. */

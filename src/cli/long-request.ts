@@ -50,16 +50,18 @@ export async function carryOut(
   const stayed = { there: 0, busy: 0, unreadable: 0 }
   let uncounted = false
   // The first call only counts. Its answer has the time that identifies the order, should a later answer be lost.
-  let answer = (await daemon.post(path, { ...body, limit: 0 })) as Answer
+  let answer = checked(await daemon.post(path, { ...body, limit: 0 }))
   const { at } = answer
   const bar = progressBar(at)
   try {
-    while (answer.cursor !== null) {
+    for (let standstills = 0; answer.cursor !== null; ) {
       bar.show(total.looked, answer.total)
-      const portion = { ...body, cursor: answer.cursor }
-      const sent = await retryWhileAway(patienceMs, daemon, path, portion)
-      answer = sent.answer
+      const { cursor } = answer
+      const sent = await retryWhileAway(patienceMs, daemon, path, { ...body, cursor })
+      answer = checked(sent.answer)
       uncounted ||= sent.uncounted
+      standstills = answer.looked === 0 && answer.cursor === cursor ? standstills + 1 : 0
+      if (standstills === standstillsMax) throw new UserError('The bridge does not get on with it.')
       total.handled += answer[count] ?? 0
       total.gone += answer.gone
       total.looked += answer.looked
@@ -83,7 +85,18 @@ export async function countOrder(
   daemon: Daemon,
   { path, body }: Pick<LongRequest, 'path' | 'body'>,
 ): Promise<number> {
-  return ((await daemon.post(path, { ...body, limit: 0 })) as Answer).total
+  return checked(await daemon.post(path, { ...body, limit: 0 })).total
+}
+
+/** A process that stood still for as long as a portion may take has looked at nothing in it. */
+const standstillsMax = 5
+
+/** What says that it is a bridge may be none, or of another version: without a cursor this would ask for ever. */
+function checked(answer: unknown): Answer {
+  const { cursor, looked, gone, total, at } = { ...(answer as Partial<Answer> | null) }
+  const isPortion = [looked, gone, total].every(Number.isFinite) && typeof at === 'string'
+  if (isPortion && (cursor === null || typeof cursor === 'string')) return answer as Answer
+  throw new UserError('What answered is no bridge of this version; is --url (or --config) right?')
 }
 
 /** `131 would be put back, such as main.1, main.2, main.3; nothing was changed`. */
@@ -143,13 +156,13 @@ async function retryWhileAway(
   daemon: Daemon,
   path: string,
   portion: Readonly<Record<string, unknown>>,
-): Promise<{ answer: Answer; uncounted: boolean }> {
+): Promise<{ answer: unknown; uncounted: boolean }> {
   const endMs = performance.now() + patienceMs
   const key = randomUUID()
   for (let isLost = false; ; isLost = true) {
     try {
       const { answer, isRepeated } = await daemon.postOnce(path, portion, key)
-      return { answer: answer as Answer, uncounted: isLost && !isRepeated }
+      return { answer, uncounted: isLost && !isRepeated }
     } catch (thrown) {
       if (!(thrown instanceof NoAnswerError) || performance.now() > endMs) throw thrown
       await sleep(askEveryMs)

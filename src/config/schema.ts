@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { domainToASCII } from 'node:url'
 import * as z from 'zod'
 import { durationWithin, tokenField } from '../lib/fields.ts'
@@ -43,6 +44,11 @@ export const configSchema = z.strictObject({
   dataDir: z
     .string()
     .min(1)
+    .refine((path) => !path.includes('\0'), 'expected a path without the character NUL')
+    .refine(
+      (path) => !/^\/(?:proc|sys)(?:\/|$)/.test(resolve(path)),
+      'expected a directory that can be made: none can under /proc or /sys',
+    )
     .default('./data')
     .describe('Where the embedded Redis keeps its data; a relative path starts from the working directory.'),
   retention: z

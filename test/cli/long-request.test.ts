@@ -152,3 +152,41 @@ it('a portion whose answer was lost is waited for while it runs, and counted whe
   expect((await run(replayCommand(), '--since', '2h', '--url', url)).out).toBe('at least 9 queued\n')
   expect([keys[0], new Set(keys.slice(1)).size]).toEqual([undefined, 1])
 })
+
+const halfway = { gone: 0, looked: 0, total: 5, at: '2026-11-22T00:00:00.000Z', cursor: 'same' }
+
+it.each([
+  ['an empty object', {}],
+  ['null', null],
+  ['one portion for ever', halfway],
+  ['one page for ever', { data: [], cursor: 'same' }],
+])('what only says that it is a bridge, and answers with %s, is asked no more', async (_, answer) => {
+  let calls = 0
+  const forger = createServer((request, response) => {
+    calls += 1
+    request.resume()
+    // A command that asks for ever ends here, too late.
+    if (calls > 20) return void response.writeHead(500).end()
+    const headers = { [versionHeader]: 'test', 'content-type': 'application/json' }
+    response.writeHead(200, headers).end(JSON.stringify(answer))
+  })
+  await once(forger.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void forger.close())
+  const at = ['--url', `http://127.0.0.1:${(forger.address() as AddressInfo).port}`]
+  const asked = [
+    () => run(replayCommand(), 'main.1', ...at),
+    () => run(replayCommand(), 'main.1', '--dry-run', ...at),
+    () => run(deadLettersCommand(), 'retry', '--all', ...at),
+    () => run(deadLettersCommand(), 'drop', '--all', ...at),
+    () => run(deadLettersCommand(), 'list', '--all', ...at),
+    () => run(orphansCommand(), 'move', 'old', '--to', 'new', ...at),
+    () => run(orphansCommand(), 'drop', 'old', ...at),
+    () => run(orphansCommand(), 'list', ...at),
+  ]
+  for (const ask of asked) {
+    calls = 0
+    const { thrown } = await ask()
+    expect(String(thrown)).toMatch(/no bridge of this version|does not get on with it/)
+    expect(calls).toBeLessThan(20)
+  }
+})

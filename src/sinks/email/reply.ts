@@ -3,7 +3,8 @@ import type { ProtocolResult, SmtpStage } from '../outcome.ts'
 
 /** The SMTP reply to a whole message. */
 export function smtpReply(text: string): ProtocolResult {
-  return { via: 'smtp', code: Number.parseInt(text, 10), stage: 'message', text }
+  const code = Number.parseInt(text, 10)
+  return { via: 'smtp', code, stage: 'message', text: withoutCode(text, code) }
 }
 
 /** The SMTP reply in an error of nodemailer; undefined when the server did not reply. */
@@ -17,7 +18,13 @@ export function smtpErrorReply(error: unknown): ProtocolResult | undefined {
   const command = typeof reply.command === 'string' ? reply.command : ''
   // An error is no acknowledgement, whatever its number: a greeting with 221, a login that is answered with 250.
   if (reply.responseCode < 400) return { via: 'fault', fault: 'bad_answer', text }
-  return { via: 'smtp', code: reply.responseCode, stage: stageOf(command, errorCode(error)), text }
+  const { responseCode: code } = reply
+  return { via: 'smtp', code, stage: stageOf(command, errorCode(error)), text: withoutCode(text, code) }
+}
+
+/** Each line of a reply begins with the code, which is shown beside the text. */
+function withoutCode(text: string, code: number): string {
+  return text.replace(new RegExp(`^${code}(?:[ -]|$)`, 'gm'), '')
 }
 
 /** nodemailer gives a refused sender and a refused recipient the same code, so the command decides. */

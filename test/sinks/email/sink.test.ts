@@ -164,7 +164,7 @@ describe('the reply', () => {
         kind: 'dead',
         reason: 'rejected',
         sinkFault: false,
-        answer: { status: 550, text: '550 no such user' },
+        answer: { status: 550, text: 'no such user' },
       },
     ],
     [
@@ -219,6 +219,18 @@ describe('the reply', () => {
       kind: 'retry',
       reason: 'bad_answer',
     })
+  })
+
+  test('is kept without its code, which the status says', async () => {
+    const server = await startBareSmtp({ RCPT: '550-5.1.1 no such user\r\n550 5 of 550 left' })
+    cleanUps.push(server.stop)
+    const outcome = await sinkTo(`smtp://127.0.0.1:${server.port}`).send(persian, attempt())
+    expect(outcome.answer.status).toBe(550)
+    expect(outcome.answer.text).toMatch(/^5\.1\.1 no such user\s5 of 550 left$/)
+    const taken = await startBareSmtp({ body: '250 2.0.0 queued' })
+    cleanUps.push(taken.stop)
+    const sent = await sinkTo(`smtp://127.0.0.1:${taken.port}`).send(persian, attempt())
+    expect(sent).toMatchObject({ kind: 'delivered', answer: { status: 250, text: '2.0.0 queued' } })
   })
 
   test('for one recipient leaves the others alone', async () => {
