@@ -184,8 +184,15 @@ export async function waitForRedis(
 export function redisErrorText(thrown: unknown): string {
   const error = toError(thrown)
   const cause = 'lastNodeError' in error ? toError(error.lastNodeError) : error
+  if (notConnected.test(cause.message)) return 'not connected'
+  if (noAnswer.test(cause.message)) return 'no answer in time'
   return cause.message.split(/, with args beginning with/i)[0]?.slice(0, 200) || cause.name
 }
+
+/** What the driver says of its own connection, in words of its options. */
+const notConnected =
+  /^(Stream isn't writeable|Cluster isn't ready|Connection is (closed|aborted)|Command aborted|Reached the max)/
+const noAnswer = /^(Command timed out|Socket timeout)/
 
 /** Whether this is Redis being away or refusing to write, as opposed to a mistake in what it was asked. */
 export function isRedisAway(thrown: unknown): boolean {

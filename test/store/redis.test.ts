@@ -244,6 +244,21 @@ describe('the text of an error', () => {
     expect(redisErrorText(error)).toBe("ERR unknown command 'HELLO'")
   })
 
+  it('says in plain words that Redis is away, however the driver says it', async () => {
+    const { server, redis } = await given('commands')
+    await server.kill9()
+    const texts = new Set<string>()
+    await vi.waitFor(async () => {
+      const error = await redis.get('key').catch((thrown: unknown) => thrown)
+      texts.add(redisErrorText(error))
+      expect(String(error)).toContain('enableOfflineQueue')
+    }, soon)
+    redis.disconnect()
+    texts.add(redisErrorText(await redis.get('key').catch((thrown: unknown) => thrown)))
+    expect([...texts]).toEqual(['not connected'])
+    expect(redisErrorText(new Error('Command timed out'))).toBe('no answer in time')
+  })
+
   it('does not take a mistake in a command for an outage', async () => {
     const { redis } = await given('commands')
     await redis.set('key', 'text')
