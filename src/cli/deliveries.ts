@@ -14,6 +14,7 @@ import { untilStopped, watch } from './watch.ts'
 
 interface Options extends DaemonOptions, Filter {
   readonly limit: number
+  readonly cursor?: string
   readonly follow?: boolean
 }
 
@@ -45,10 +46,11 @@ export function deliveriesCommand(): Command {
     )
     .option('--until <time>', 'and at or before this one', instantOption('--until'))
     .option('--limit <count>', 'how many', countOption('--limit', listMax), countDefault)
+    .option('--cursor <text>', 'those after a list that was cut, which named it')
     .option('--follow', 'the newest, and then every delivery whose state changes, until Ctrl-C')
     .action(async (id: string | undefined, options: Options) => {
       const daemon = connectDaemon(options)
-      const { follow, limit, state, sink, source, symbol, kind, rule, since, until, json } = options
+      const { follow, limit, cursor, state, sink, source, symbol, kind, rule, since, until, json } = options
       const filter = { state, sink, source, symbol, kind, rule, since, until }
       if (id !== undefined) {
         if (follow) throw new UsageError('--follow shows all deliveries: give it no id.')
@@ -58,6 +60,8 @@ export function deliveriesCommand(): Command {
         return json ? printJson(data) : print(describeAlert(data))
       }
       if (follow) {
+        if (cursor !== undefined)
+          throw new UsageError('--follow begins with the newest: give it no --cursor.')
         const news = changedRows()
         const show = (row: DeliveryRow) => print(json ? JSON.stringify(row) : describeRow(row))
         // What changed last: an old alert that is tried again, too. Of other conditions, the last to fire.
@@ -70,23 +74,27 @@ export function deliveriesCommand(): Command {
         const rows = async () => ((await daemon.get('/api/v1/deliveries', query)) as DeliveryPage).data
         return watch(async () => news(await rows()).forEach(show), followEveryMs, untilStopped())
       }
-      const { rows, more } = await listed(daemon, filter, limit)
+      const { rows, more } = await listed(daemon, filter, { limit, cursor })
       return json ? printJson(rows) : print([describeRows(rows), ...more].join('\n'))
     })
 }
 
 /** Reads page by page, the last to fire first, and returns a line when there are more. One page beyond them is only counted. */
-async function listed(daemon: Daemon, filter: Readonly<Record<string, string | undefined>>, limit: number) {
+async function listed(
+  daemon: Daemon,
+  filter: Readonly<Record<string, string | undefined>>,
+  { limit, cursor: first }: { readonly limit: number; readonly cursor: string | undefined },
+) {
   const rows: DeliveryRow[] = []
   let looked = 0
   const bar = progressBar('looking')
   try {
-    for (let cursor: string | undefined; ; ) {
+    for (let cursor = first; ; ) {
       const isCut = rows.length >= limit
       const count = String(isCut ? pageMax : Math.min(pageMax, limit - rows.length))
       const answer = await daemon.get('/api/v1/deliveries', { ...filter, limit: count, cursor })
       const page = checkedPage<DeliveryPage>(answer, cursor)
-      if (isCut) return { rows, more: restText(rows, page) }
+      if (isCut) return { rows, more: restText(rows, page, { rest: cursor, isRest: first !== undefined }) }
       rows.push(...page.data)
       looked += page.looked
       if (!page.cursor) return { rows, more: [] }
@@ -98,12 +106,19 @@ async function listed(daemon: Daemon, filter: Readonly<Record<string, string | u
   }
 }
 
-/** `the newest 50 of 131`; `of at least 550` where not all were counted. */
-function restText(rows: readonly DeliveryRow[], { data, cursor }: DeliveryPage): string[] {
+/**
+ * `the newest 50 of 131`; `of at least 550` where not all were counted. The rest is named by the cursor that follows the rows: a time
+ * would repeat rows of the last instant, or never pass one that has more of them than are shown.
+ */
+function restText(
+  rows: readonly DeliveryRow[],
+  { data, cursor }: DeliveryPage,
+  { rest, isRest }: { readonly rest: string | undefined; readonly isRest: boolean },
+): string[] {
   if (data.length === 0 && !cursor) return []
   const all = `${cursor ? 'at least ' : ''}${formatCount(rows.length + data.length)}`
-  const older = `--limit shows more, --until ${rows.at(-1)?.firedAt} older ones`
-  return [printable(`the newest ${formatCount(rows.length)} of ${all}: ${older}`)]
+  const older = `--limit shows more, --cursor ${rest} older ones`
+  return [printable(`the ${isRest ? 'next' : 'newest'} ${formatCount(rows.length)} of ${all}: ${older}`)]
 }
 
 interface DeliveryPage extends ListPage<DeliveryRow> {

@@ -50,7 +50,7 @@ it('an address and a token are enough, from the environment or the command line'
   expect((await run(resumeCommand(), 'ops-slack')).out).toBe('ops-slack is active\n')
   expect(calls).toEqual([
     ['pause', 'ops-slack', { comment: '' }],
-    ['resume', 'ops-slack'],
+    ['resume', 'ops-slack', undefined],
   ])
   vi.stubEnv('ALERT_BRIDGE_URL', 'http://me:canary@127.0.0.1:1')
   expect(String((await run(statusCommand())).thrown)).toMatch(/ALERT_BRIDGE_URL: this is no http address/)

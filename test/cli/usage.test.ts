@@ -38,6 +38,7 @@ const commands: Record<string, readonly (readonly string[])[]> = {
     ['--state', 'lost'],
     ['--limit', '0'],
     ['--limit', '100001'],
+    ['--follow', '--cursor', 'x'],
     ['main.1', 'main.2'],
   ],
   why: [[], ['foo'], ['main.9007199254740993'], ['main.1', 'main.2']],

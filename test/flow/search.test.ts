@@ -100,10 +100,24 @@ it('alerts are found on the page and by commands as by the API', async () => {
   expect(text).toContain(`data-key="main.${a}"`)
   expect(text).not.toContain(`data-key="main.${c}"`)
   const { out } = await cli(['deliveries', '--symbol', 'فولاد', '--limit', '1', '--url', url])
-  expect(out).toMatch(new RegExp(`main\\.${c} .* held [\\s\\S]*the newest 1 of 2: --limit .*--until`))
+  expect(out).toMatch(new RegExp(`main\\.${c} .* held [\\s\\S]*the newest 1 of 2: --limit .*--cursor \\S+ `))
   expect((await cli(['deliveries', '--symbol', 'فولاد', '--limit', '2', '--url', url])).out).not.toContain(
     'newest',
   )
+  // Its rest begins after the last row shown, also within an alert and within a second.
+  const words = (line: string) => line.trim().split(/\s+/)
+  const rest: string[] = []
+  for (let more: string[] = [], left = 10; left > 0; left -= 1) {
+    const part = (await cli(['deliveries', '--limit', '1', '--url', url, '--utc', ...more])).out
+      .trimEnd()
+      .split('\n')
+    rest.push(part[1] ?? '')
+    more = /--cursor \S+/.exec(part[2] ?? '')?.[0].split(' ') ?? []
+    if (more.length === 0) break
+  }
+  const once = (await cli(['deliveries', '--url', url, '--utc'])).out.trimEnd().split('\n').slice(1)
+  expect(rest.map(words)).toEqual(once.map(words))
+  expect((await cli(['deliveries', '--cursor', 'eA', '--url', url])).err).toContain('cursor')
   const dry = ['replay', '--since', '2h', '--sink', 'hook', '--dry-run', '--url', url, '--token', adminToken]
   expect((await cli(dry)).out).toBe(
     `4 would be sent again, such as main.${e}, main.${d}, main.${b}; nothing was changed\n`,
