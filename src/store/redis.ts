@@ -190,8 +190,7 @@ export function redisErrorText(thrown: unknown): string {
 }
 
 /** What the driver says of its own connection, in words of its options. */
-const notConnected =
-  /^(Stream isn't writeable|Cluster isn't ready|Connection is (closed|aborted)|Command aborted|Reached the max)/
+const notConnected = /^(Stream isn't|Cluster isn't ready|Connection is |Command aborted|Reached the max)/
 const noAnswer = /^(Command timed out|Socket timeout)/
 
 /** Whether this is Redis being away or refusing to write, as opposed to a mistake in what it was asked. */
@@ -211,8 +210,7 @@ export function isRedisAway(thrown: unknown): boolean {
 }
 
 const closeTimeoutMs = 2_000
-const sentinelTimeoutMs = 2_000
-const pingTimeoutMs = 2_000
+const [sentinelTimeoutMs, pingTimeoutMs] = [2_000, 2_000]
 const askEveryMs = 200
 const logEveryMs = 30_000
 /** A connection needs a moment to be made; that is no outage. */
