@@ -6,7 +6,7 @@ import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { instantOption } from './instant.ts'
 import { checkedPage, countDefault, type ListPage, pageMax } from './list.ts'
-import { print, printJson } from './output.ts'
+import { isolated, print, printableLine, printJson } from './output.ts'
 import { progressBar } from './progress.ts'
 import { table } from './table.ts'
 import { alertOf, countOption, UsageError } from './usage.ts'
@@ -158,9 +158,8 @@ function nameOf({ source, id, sink, target }: DeliveryRow): string {
 function describeRow(row: DeliveryRow): string {
   const { updatedAt, state, attempts, reason, headline } = row
   const tries = attempts > 1 ? ` ×${attempts}` : ''
-  return printable(
-    `${updatedAt ?? '-'}  ${nameOf(row)}  ${state}${tries}${reason ? ` (${reason})` : ''}  ${headline}`,
-  )
+  const why = reason ? ` (${isolated(reason)})` : ''
+  return printableLine(`${updatedAt ?? '-'}  ${nameOf(row)}  ${state}${tries}${why}  ${isolated(headline)}`)
 }
 
 export function describeRows(rows: readonly DeliveryRow[]): string {
@@ -181,8 +180,8 @@ export function describeRows(rows: readonly DeliveryRow[]): string {
 
 export function describeAlert(story: AlertStory): string {
   return [
-    `${story.source}.${story.id}  ${story.kind}${story.symbol ? `  ${story.symbol}` : ''}`,
-    story.headline,
+    `${story.source}.${story.id}  ${story.kind}${story.symbol ? `  ${isolated(story.symbol)}` : ''}`,
+    isolated(story.headline),
     `fired ${story.firedAt}, seen ${story.seenAt ?? 'at an unknown time'}${(story.page ?? 1) > 1 ? ` on page ${story.page}` : ''}`,
     ...(story.deliveries.length === 0 && story.held.length === 0 ? ['no route named a sink for it'] : []),
     ...story.deliveries.flatMap(describeStory),
@@ -190,10 +189,10 @@ export function describeAlert(story: AlertStory): string {
     ...story.held.map(({ sinks, text }) => (sinks.length === 0 ? text : `${sinks.join(', ')}: ${text}`)),
     ...(story.actions.length === 0 ? [] : ['', 'what operators did:']),
     ...story.actions.map(({ at, action, subject, comment, by, from }) => {
-      return `  ${at} ${action} ${subject}${comment ? ` “${comment}”` : ''} (${by}, from ${from})`
+      return `  ${at} ${action} ${subject}${comment ? ` “${isolated(comment)}”` : ''} (${by}, from ${from})`
     }),
   ]
-    .map(printable)
+    .map(printableLine)
     .join('\n')
 }
 
@@ -206,10 +205,10 @@ function describeStory(story: DeliveryStory): string[] {
     : ''
   return [
     '',
-    `${sink}${target ? ` (${target})` : ''}: ${state}${reason ? `, ${reason}` : ''}${next}${by}${orphan}`,
+    `${sink}${target ? ` (${target})` : ''}: ${state}${reason ? `, ${isolated(reason)}` : ''}${next}${by}${orphan}`,
     ...attempts.flatMap((each, at) => {
       const status = each.status === null ? '' : ` ${each.status}`
-      const line = `  ${each.number}. ${each.at} ${each.outcome}${each.reason ? ` (${each.reason})` : ''}${status} ${each.text}`
+      const line = `  ${each.number}. ${each.at} ${each.outcome}${each.reason ? ` (${isolated(each.reason)})` : ''}${status} ${isolated(each.text)}`
       const before = attempts[at - 1]
       return before && before.round !== each.round ? ['  sent again by an operator:', line] : [line]
     }),

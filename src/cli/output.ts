@@ -1,16 +1,39 @@
 import { errorCode } from '../lib/errors.ts'
-import { printableLines } from '../telemetry/printable.ts'
+import { printable, printableLines } from '../telemetry/printable.ts'
 
 /**
  * All output of a command goes through here. Code that puts text from outside into a line must make it `printable` first,
  * so that it cannot start a new line; control characters that are left are made harmless here.
  */
 export function print(text: string): void {
-  process.stdout.write(`${printableLines(text)}\n`)
+  process.stdout.write(`${besideIsolated(text, printableLines)}\n`)
 }
 
 export function printJson(value: unknown): void {
-  print(JSON.stringify(value, null, 2))
+  process.stdout.write(`${printableLines(JSON.stringify(value, null, 2))}\n`)
+}
+
+/**
+ * What others wrote, made printable for a line of ours. In a terminal its direction ends with it, so that what stands beside it stays
+ * where it is; it gets no wider.
+ */
+export function isolated(text: string): string {
+  const safe = printable(text)
+  return process.stdout.isTTY && /\P{ASCII}/u.test(safe) ? `\u2068${safe}\u2069` : safe
+}
+
+/** A line with `isolated` texts: all else is made printable. */
+export function printableLine(text: string): string {
+  return besideIsolated(text, printable)
+}
+
+/** In a pipe nothing is isolated. In a terminal, a mark that has no other one, or has one within, is none of ours. */
+function besideIsolated(text: string, change: (text: string) => string): string {
+  if (!process.stdout.isTTY) return change(text)
+  return text
+    .split(/\u2068([^\n\u2066-\u2069]*)\u2069/)
+    .map((part, at) => (at % 2 === 0 ? change(part) : isolated(part)))
+    .join('')
 }
 
 export function printError(text: string): void {

@@ -7,10 +7,9 @@ import { UserError } from '../lib/errors.ts'
 import { createDrawer } from '../sinks/chart/drawer.ts'
 import type { Outcome } from '../sinks/outcome.ts'
 import { createSink, type SinkConfig } from '../sinks/registry.ts'
-import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
 import { configOf } from './config-file.ts'
-import { print, printJson } from './output.ts'
+import { isolated, print, printJson } from './output.ts'
 
 interface Options {
   readonly config: string
@@ -100,6 +99,6 @@ function resultOf(sink: string, target: string | undefined, outcome: Outcome, du
 
 export function describeTried({ sink, target, result, reason, status, text, durationMs }: Tried): string {
   const what = result === 'delivered' ? 'delivered' : `not delivered (${reason})`
-  const answer = [status, printable(text)].filter((part) => part !== undefined && part !== '').join(' ')
+  const answer = [status, isolated(text)].filter((part) => part !== undefined && part !== '').join(' ')
   return `${sink}${target ? ` to ${target}` : ''}: ${what} in ${durationMs} ms${answer ? `: ${answer}` : ''}`
 }

@@ -1,12 +1,13 @@
 import { cut } from '../alert/text.ts'
 import { printable } from '../telemetry/printable.ts'
+import { isolated } from './output.ts'
 
 /** Longer cells are cut: a column is as wide as its widest cell. */
 const cellCharsMax = 300
 
 /** Rows as aligned columns. Cells may be text from outside: they are made printable here. */
 export function table(headings: readonly string[], cells: readonly (readonly string[])[]): string {
-  const rows = cells.map((row) => row.map((cell) => cut(printable(cell), cellCharsMax)))
+  const rows = cells.map((row) => row.map((cell) => isolated(cut(printable(cell), cellCharsMax))))
   const widths = headings.map((heading, column) =>
     Math.max(width(heading), ...rows.map((row) => width(row[column] ?? ''))),
   )
