@@ -70,11 +70,12 @@ function maskWords(text: string): string {
 }
 
 /**
- * Masks `?key` and `?key==`. Only after a slash or a dot within a name, or where the text begins with it: elsewhere `?` and `&` are
- * marks of a sentence or of a page.
+ * Masks `?key` and `?key==`. In a text of several words, or with marks of a template, only after a slash or a dot within a name, or
+ * where the text begins with it: elsewhere `?` and `&` are marks of a sentence or of a page.
  */
-function maskKey(word: string, at: number): string {
-  const from = at === 0 && /^[?&]/.test(word) ? 0 : word.search(/\/|\w\.\w/)
+function maskKey(word: string, at: number, text: string): string {
+  const isAddress = (word === text && !word.includes('{')) || (at === 0 && /^[?&]/.test(word))
+  const from = isAddress ? 0 : word.search(/\/|[\p{L}\p{N}]\.[\p{L}\p{N}]/u)
   if (from === -1) return word
   const key = /(?<=[?&])(?!\{[{%])[^=&#]{6,}={0,2}(?=[&#]|$)/g
   return word.slice(0, from) + word.slice(from).replace(key, '[redacted]')
