@@ -141,9 +141,9 @@ describe('a job that cannot be sent', () => {
     const data = { v: 9, row: alertRow(1) } as never
     await queues.queue('hook').add('alert', data, { jobId: 'main.1' })
     await queues.enqueue(jobs('hook', 2, 2))
-    await until('the other one is sent', () => sink.sends.length === 1)
-    const [job] = await queues.queue('hook').getFailed()
-    expect(job?.failedReason).toMatch(/^unrenderable: /)
+    const failed = () => queues.queue('hook').getFailed()
+    await until('both have ended', async () => sink.sends.length === 1 && (await failed()).length === 1)
+    expect((await failed())[0]?.failedReason).toMatch(/^unrenderable: /)
   })
 })
 
