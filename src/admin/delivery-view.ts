@@ -157,7 +157,7 @@ export interface DeliveryStory {
   /** What the routes that took it were called then; null where an operator sent it here, or this is not known. */
   readonly routes: readonly string[] | null
   readonly state: DeliveryState
-  /** It is not delivered, and its sink is not in the config: nobody sends it until it is moved, or the name comes back. */
+  /** It is not delivered, and its sink is in no config: nobody sends it until it is moved, or the name comes back. */
   readonly orphaned?: true
   readonly reason: string | null
   readonly nextAttemptAt: string | null

@@ -110,6 +110,7 @@ describe('a sink that is renamed by a reload', () => {
     expect(await app.reload()).toEqual({ ok: true })
     await operate(replica.url, 'resume')
     const besideReplica = await statusOf(url)
+    const storyBesideReplica = await (await fetch(`${url}/api/v1/deliveries/main/${rows[0]?.id}`)).text()
     await replica.app.stop()
     expect(await app.reload()).toEqual({ ok: true })
     await ops.received(3)
@@ -139,7 +140,11 @@ describe('a sink that is renamed by a reload', () => {
         }
       },
     )
-    await row.kept('once no replica has it in its config', () => expect(besideReplica.orphans).toEqual([]))
+    await row.kept('once no replica has it in its config', () => {
+      expect(besideReplica.orphans).toEqual([])
+      expect(storyBesideReplica).toContain('"sink":"old"')
+      expect(storyBesideReplica).not.toContain('orphaned')
+    })
     const metrics = (await metricsOf(url)).split('\n').filter((line) => line.includes('sink="old"'))
     expect(metrics).toEqual(['alert_bridge_orphaned_jobs{sink="old"} 5'])
 

@@ -24,12 +24,15 @@ export async function alertStoryOf(
   const actions = done.filter(
     ({ ids, order }) => ids.includes(`${source}.${id}`) || (order !== null && orders.has(Date.parse(order))),
   )
+  // While a config is rolled out, another process may have the sink in its own.
+  const isOurs = parts.every(({ sink }) => config.sinks.has(sink))
+  const unserved = isOurs ? [] : await config.orphans.unserved()
   const seenAtMs = parts[0]?.seenAtMs ?? record?.seenAtMs
   return {
     ...alert,
     seenAt: seenAtMs === undefined ? null : new Date(seenAtMs).toISOString(),
     page: parts[0]?.page ?? null,
-    deliveries: parts.map((part) => deliveryStoryOf(part, (name) => config.sinks.has(name))),
+    deliveries: parts.map((part) => deliveryStoryOf(part, unserved)),
     held: record?.held.map(withheldView) ?? [],
     actions,
   }

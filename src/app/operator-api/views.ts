@@ -100,8 +100,9 @@ export function letterGroupsView({ groups, looked, total }: LetterGroups): Lette
   return { data, looked, total }
 }
 
-export function deliveryStoryOf(part: JobHistory, hasSink: (name: string) => boolean): DeliveryStory {
-  const isOrphaned = part.state !== 'completed' && !hasSink(part.sink)
+/** `unserved`: the sinks of no config. */
+export function deliveryStoryOf(part: JobHistory, unserved: readonly string[]): DeliveryStory {
+  const isOrphaned = part.state !== 'completed' && unserved.includes(part.sink)
   return {
     sink: part.sink,
     ...(part.target === undefined ? {} : { target: part.target }),

@@ -14,6 +14,8 @@ import { dropStep, moveStep } from './work.ts'
 export interface Orphans {
   /** Sinks of no config that have alerts left, by name. `known`: the names, where they were read just now. */
   list(known?: SinkNames): Promise<readonly OrphanedSink[]>
+  /** Sinks of no config, also those without an alert left. */
+  unserved(): Promise<readonly string[]>
   /**
    * Sinks that are not in this config of which anything is kept, be it only what they acknowledged; also those of other processes:
    * while a config is rolled out, their records are as good as ours.
@@ -83,6 +85,7 @@ export function createOrphans(options: OrphansOptions): Orphans {
       // What is being sent now may be acknowledged in a moment: alone it does not make an orphan.
       return counts.filter(({ waiting, delayed, dead }) => waiting + delayed + dead > 0)
     },
+    unserved: () => within(readTimeoutMs, 'reading the names', unnamed()),
     names: () => within(readTimeoutMs, 'reading the names', names.sinks().then(notOurs)),
     async check(sink) {
       await orphan(sink)
