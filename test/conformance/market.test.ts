@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { sandboxToken } from '../../src/sandbox/sandbox.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { documented } from './document.ts'
 import { screenerKeys } from './screener-keys.ts'
 
 /** The sandbox's market, whole: what one endpoint shows of an instrument follows from what the others show. */
@@ -15,7 +16,8 @@ const dayMs = 86_400_000
 const dateOf = (at: unknown) => new Date(Date.parse(String(at)) + 3.5 * 3_600_000).toISOString().slice(0, 10)
 const figure = (text: unknown) => Number(String(text).split('=')[1])
 
-it('three hundred instruments show the same figures on every endpoint', async () => {
+/** A sandbox, and what reads it: one answer, all rows of a list, a run of the screener. */
+async function startMarket() {
   const sandbox = await startSandbox({ history: 200, requestsPerMinute: 100_000 })
   const ask = async <T>(path: string, body?: unknown): Promise<T> => {
     const response = await fetch(`${sandbox.url}/api/v1/${path}`, {
@@ -40,7 +42,11 @@ it('three hundred instruments show the same figures on every endpoint', async ()
         body,
       )
     ).data
+  return { sandbox, ask, all, run }
+}
 
+it('three hundred instruments show the same figures on every endpoint', async () => {
+  const { sandbox, ask, all, run } = await startMarket()
   const [catalog, board] = await Promise.all([all('instruments?'), all('board?')])
   expect(catalog.length).toBeGreaterThanOrEqual(300)
   for (const name of ['id', 'symbol', 'slug'])
@@ -154,4 +160,48 @@ it('three hundred instruments show the same figures on every endpoint', async ()
     )
     return new Map(prices.data.points.map(({ date, close }) => [date, close]))
   }
+}, 60_000)
+
+it('each parameter of a list leaves the rows, or the order, that it names', async () => {
+  const { ask, all, run } = await startMarket()
+  const choices = (path: string, name: string) =>
+    documented.find((each) => each.path === `/api/v1/${path}`)?.query.find((each) => each.name === name)
+      ?.of ?? []
+  const ids = (rows: readonly Row[]) => rows.map((row) => row['id'] ?? row['instrumentId'])
+  const industries = ['فلزات اساسی', 'no such']
+  for (const [path, name, field, values] of [
+    ['board', 'group', 'group', choices('board', 'group')],
+    ['board', 'exchange', 'exchange', choices('board', 'exchange')],
+    ['board', 'industry', 'industry', industries],
+    ['instruments', 'filter[board]', 'board', choices('instruments', 'filter[board]')],
+    ['instruments', 'filter[market]', 'market', ['gold', 'currency', 'no such']],
+  ] as const) {
+    const whole = await all(`${path}?`)
+    expect(values.length).toBeGreaterThan(1)
+    for (const value of values) {
+      const rows = await all(`${path}?${new URLSearchParams({ [name]: value })}&`)
+      const wanted = whole.filter((row) => value === 'all' || row[field] === value)
+      expect([name, value, ids(rows)]).toEqual([name, value, ids(wanted)])
+    }
+  }
+  for (const sort of choices('board', 'sort'))
+    for (const direction of choices('board', 'direction')) {
+      const values = (await all(`board?sort=${sort}&direction=${direction}&`)).map((row) => Number(row[sort]))
+      const sorted = values.toSorted((a, b) => (direction === 'asc' ? a - b : b - a))
+      expect([sort, direction, values]).toEqual([sort, direction, sorted])
+    }
+  const byLast = async (sort: string) =>
+    (await all(`instruments?sort=${sort}&`)).map(({ last }) => Number(last))
+  expect(await byLast('last')).toEqual((await byLast('last')).toSorted((a, b) => a - b))
+  expect(await byLast('-last')).toEqual((await byLast('last')).toReversed())
+  const rules = (await all('alerts?')).map(({ id }) => Number(id))
+  expect(rules).toEqual(rules.toSorted((a, b) => b - a))
+
+  // A saved screen has the whole market, whatever else the run names.
+  const saved = await run({ screenId: 31 })
+  expect(await run({ screenId: 31, scope: { group: 'fund' } })).toEqual(saved)
+  const { data } = await ask<{ data: { quota: Row; periods: Row[] } }>('instruments/foolad/statements')
+  const filed = await all('filings?symbol=foolad&parsedOnly=true&')
+  expect(data.quota).toEqual({ total: filed.length, shown: data.periods.length })
+  expect(data.periods.length).toBeLessThan(filed.length)
 }, 60_000)
