@@ -102,9 +102,7 @@ export class Lane {
     this.#lockAges = new LockAges(clock, tuning.lockMs)
     this.#workers = new Workers({
       ...options,
-      redis: options.redisBlocking,
-      sink: sink.name,
-      settings,
+      ...{ redis: options.redisBlocking, sink: sink.name, settings, queue: this.#queue },
       process: (job, token) =>
         this.#running.track(() => this.#process(job, token)).finally(() => this.#lockAges.asks(token)),
       asks: (token) => this.#lockAges.asks(token),

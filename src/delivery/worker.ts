@@ -6,6 +6,7 @@ import { queuePrefix, refusedName } from '../store/keys.ts'
 import { isRedisAway, type RedisClient, redisErrorText } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { type AlertJob, RetryLater } from './processor.ts'
+import type { AlertQueue } from './queues.ts'
 import type { AttemptRecord } from './records/attempt-record.ts'
 import type { QueueSettings, Tuning } from './settings.ts'
 import { putAllIntoQueue, putIntoQueue } from './unlisted.ts'
@@ -18,6 +19,8 @@ export interface WorkerOptions {
   readonly redis: RedisClient
   readonly prefix: string
   readonly sink: string
+  /** Of this lane, on another connection. */
+  readonly queue: AlertQueue
   readonly settings: QueueSettings
   readonly tuning: Tuning
   readonly log: Logger
@@ -131,10 +134,11 @@ async function putUntilTaken(worker: AlertWorker, redis: RedisClient, id: string
 }
 
 /**
- * A script that was refused in its middle may have taken jobs of which nobody knows here: those whose delay ended. Once nothing is
- * refused any more, all that are in no list are put back; by the next worker where this one ends before.
+ * A script that was refused in its middle may have taken jobs from their list: one that was to wait or to probe the sink, or those
+ * whose delay ended, which nobody knows here. Once nothing is refused any more, all that are in no list are put back; by the next
+ * worker where this one ends before.
  */
-function putAfterRefusals(worker: AlertWorker, { redis, prefix }: WorkerOptions): void {
+function putAfterRefusals(worker: AlertWorker, { redis, prefix, queue }: WorkerOptions): void {
   const markKey = worker.toKey(refusedName)
   let [refusals, isLooking, lookedMs] = [0, false, Number.NEGATIVE_INFINITY]
   const look = async (): Promise<void> => {
@@ -161,12 +165,21 @@ function putAfterRefusals(worker: AlertWorker, { redis, prefix }: WorkerOptions)
     redis.set(markKey, 1, 'EX', markedSeconds).catch(() => {})
     begin()
   }
-  worker.on('error', note)
-  worker.on('failed', (_job, error) => note(error))
+  for (const backend of [worker.getBackend(), queue.getBackend()]) tellFailures(backend, note)
   redis.exists(markKey).then(
     (marked) => marked && begin(),
     () => {},
   )
+}
+
+/** Tells of each script that failed, also where whoever asked for it continues without. */
+function tellFailures(backend: ReturnType<AlertQueue['getBackend']>, told: (error: Error) => void): void {
+  const run = backend['execCommand'].bind(backend)
+  backend['execCommand'] = (...given) => {
+    const answer: unknown = run(...given)
+    if (answer instanceof Promise) answer.catch(told)
+    return answer
+  }
 }
 
 /**

@@ -239,3 +239,44 @@ it.each([
     expect(sink.sends.length).toBe(sent + 3)
   },
 )
+
+it.each(['hset', 'hget', 'zadd'])(
+  'a job that is to wait without an attempt being counted, where Redis refuses %s in the middle of the script, is tried again',
+  async (command) => {
+    const server = await ownServer()
+    const { lines, queues, sender } = rig(server, ['hook'])
+    const { redis: redisBlocking, may } = await limitedUser(server, 'blocking')
+    const sink = testSink('hook', async () => {
+      if (sink.sends.length > 1) return delivered
+      await may(`-${command}`)
+      return { ...unavailable, reason: 'rate_limited', afterMs: 500 }
+    })
+    sender([sink], { more: { redisBlocking } })
+    await queues.enqueue(jobs('hook', 1, 1))
+    await until('refused', () => lines.some(({ msg }) => /could not be moved/.test(String(msg))))
+    await may('+@all')
+    await until('recorded', async () => (await queues.queue('hook').getCompletedCount()) === 1)
+    expect(sink.sends.length).toBe(2)
+  },
+)
+
+it('a job that is to probe its sink, where Redis refuses the middle of that script, is tried again', async () => {
+  const server = await ownServer()
+  const { queues, sender } = rig(server, ['hook'])
+  const { redis, may } = await limitedUser(server, 'commands')
+  const sink = testSink('hook', () => unavailable)
+  const running = sender([sink], {
+    settings: { retry: { attempts: 2, initialDelayMs: 3_600_000, maxDelayMs: 3_600_000 } },
+    tuning: { faultsToOpen: 2, probePauseMsMax: 1_000 },
+    more: { redis },
+  })
+  await queues.enqueue(jobs('hook', 1, 2))
+  await until('open', () => running.states()[0]?.breaker === 'open')
+  const queue = queues.queue('hook')
+  const listed = async () => (await queue.getJobCountByTypes('wait', 'active', 'delayed')) === 2
+  await may('-hget')
+  await until('in no list', async () => !(await listed()))
+  sink.answer = () => delivered
+  await may('+@all')
+  await until('recorded', async () => (await queue.getCompletedCount()) === 2)
+})
