@@ -5,7 +5,7 @@ import { FeedError } from '../feed/errors.ts'
 import { systemClock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { UserError } from '../lib/errors.ts'
-import { teachRefusal } from '../poller/budget.ts'
+import { budgetTeacher } from '../poller/budget.ts'
 import { budgetDay } from '../schedule/budget.ts'
 import { startEmbeddedRedis } from '../store/embedded.ts'
 import { DirInUseError, embeddedPaths, socketUrl } from '../store/embedded-paths.ts'
@@ -94,7 +94,7 @@ export async function openLookups(
       if (limit !== 'budget') return
       const { unitsPerDay } = budget
       const deps = { source, ledger, budgetDay: dayOf, clock: systemClock, log, unitsPerDay }
-      await teachRefusal(deps, grants, { reserved, cost, askedMs }).catch(() => {})
+      await budgetTeacher(deps, grants)({ ...reserved, units: cost }, askedMs)
     }
     return {
       async ask(request, { waitForMinute }) {

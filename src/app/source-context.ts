@@ -2,7 +2,7 @@ import type { SourceConfig } from '../config/schema.ts'
 import { createSourceContext, type SourceContext } from '../context/source-context.ts'
 import { createSpending } from '../context/spending.ts'
 import { createFeedClient } from '../feed/client.ts'
-import { teachRefusal } from '../poller/budget.ts'
+import { budgetTeacher } from '../poller/budget.ts'
 import { type ContextCache, createContextCache } from '../store/context-cache.ts'
 import { createGrantStore } from '../store/grant.ts'
 import type { Ledger } from '../store/ledger.ts'
@@ -32,11 +32,7 @@ export function contextOfSource(
   const { unitsPerDay } = budget
   const spending = createSpending({
     ...{ source, ledger, budgetDay, clock, metrics, grants, unitsPerDay },
-    // Where Redis does not store it, the next refusal teaches the same.
-    onBudgetRefused: (reserved, askedMs) =>
-      teachRefusal({ source, ledger, budgetDay, clock, log, unitsPerDay }, grants, {
-        ...{ reserved, cost: reserved.units, askedMs },
-      }).catch(() => {}),
+    onBudgetRefused: budgetTeacher({ source, ledger, budgetDay, clock, log, unitsPerDay }, grants),
     unitsShare: context.unitsShare,
     polls: poll.every === undefined ? { share: poll.floor } : { everyMs: poll.every },
   })

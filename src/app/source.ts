@@ -6,6 +6,7 @@ import type { IntakeDeps } from '../intake/intake.ts'
 import { createProcessState, refreshProcessState, runPoll } from '../intake/poll.ts'
 import { retryQuarantined } from '../intake/quarantine.ts'
 import { runSweep } from '../intake/sweep.ts'
+import { budgetTeacher } from '../poller/budget.ts'
 import { createPoller } from '../poller/poller.ts'
 import { countExchanges } from '../poller/reader.ts'
 import type { Poller } from '../poller/settings.ts'
@@ -118,6 +119,10 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     feed,
     closing: closing.signal,
     ledger,
+    onBudgetRefused: budgetTeacher(
+      { source, ledger, budgetDay: dayOf, clock, log, unitsPerDay: budget.unitsPerDay },
+      grants,
+    ),
     store: createRuleStore({ redis, prefix, source }),
     leaveUnits: async () => unitsOfPolls(budget.unitsPerDay, await granted()),
     clock,

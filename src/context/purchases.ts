@@ -5,11 +5,12 @@ import type { Clock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { toError } from '../lib/errors.ts'
 import type { ContextCache } from '../store/context-cache.ts'
+import type { TakenUnits } from '../store/ledger.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Call } from './calls.ts'
 import type { EndpointHealth } from './endpoint-health.ts'
 import { exactKeyOf, type Instrument, noInstrument } from './instrument.ts'
-import type { Spending, TakenUnits } from './spending.ts'
+import type { Spending } from './spending.ts'
 
 /** What the calls for the context of one source need. */
 export interface PurchaseOptions {

@@ -5,7 +5,7 @@ import { budgetInForce, grantSchema } from '../schedule/budget.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
 import type { ContextCache } from '../store/context-cache.ts'
 import type { GrantStore } from '../store/grant.ts'
-import type { Ledger, Reservation } from '../store/ledger.ts'
+import type { Ledger, TakenUnits } from '../store/ledger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
 /**
@@ -20,10 +20,6 @@ export interface Spending {
   ): Promise<TakenUnits | { readonly ok: false; readonly why: SkipReason }>
   /** The API answered 429: no process calls it before the time that it named, and the plan learns what it grants. */
   refused(error: FeedError, taken: TakenUnits): Promise<void>
-}
-
-export interface TakenUnits extends Extract<Reservation, { ok: true }> {
-  readonly units: number
 }
 
 interface SpendingOptions {

@@ -11,7 +11,7 @@ import {
 } from '../schedule/budget.ts'
 import type { BudgetDay, BudgetView } from '../schedule/schedule.ts'
 import type { GrantStore } from '../store/grant.ts'
-import type { DayUse, Ledger, Reservation } from '../store/ledger.ts'
+import type { DayUse, Ledger, Reservation, TakenUnits } from '../store/ledger.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
@@ -177,15 +177,21 @@ export class GrantedBudget {
   }
 }
 
-/** A call that is no poll was refused for the day's budget: what that teaches is stored, and the plan reads it with its next poll. */
-export async function teachRefusal(
+/**
+ * For calls that are no polls: what a refusal for the day's budget teaches is stored, and the plan reads it with its next poll.
+ * Never rejects: where Redis does not store it, the next refusal teaches the same.
+ */
+export function budgetTeacher(
   deps: Omit<GrantedBudgetDeps, 'metrics'>,
   store: GrantStore,
-  refused: { readonly reserved: Reserved; readonly cost: number; readonly askedMs: number | undefined },
-): Promise<void> {
-  const budget = new GrantedBudget(deps, store)
-  await budget.load()
-  await budget.noteRefusal(spentBefore(refused.reserved, refused.cost, deps.clock.now()), refused.askedMs)
+): (taken: TakenUnits, askedMs: number | undefined) => Promise<void> {
+  return async (taken, askedMs) => {
+    try {
+      const budget = new GrantedBudget(deps, store)
+      await budget.load()
+      await budget.noteRefusal(spentBefore(taken, taken.units, deps.clock.now()), askedMs)
+    } catch {}
+  }
 }
 
 /** Without the refused call, which was counted before it was made. */

@@ -4,7 +4,7 @@ import { FeedError } from '../feed/errors.ts'
 import type { RulesPage } from '../feed/wire.ts'
 import type { Clock } from '../lib/clock.ts'
 import { toError } from '../lib/errors.ts'
-import type { Ledger } from '../store/ledger.ts'
+import type { Ledger, TakenUnits } from '../store/ledger.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
@@ -18,6 +18,8 @@ export interface RulePagesOptions {
   readonly ledger: Pick<Ledger, 'reserve' | 'hold'>
   /** Units of the day that must be left for polls, now. */
   readonly leaveUnits: () => Promise<number>
+  /** The API refused a call for the day's budget. Never rejects. */
+  readonly onBudgetRefused: (taken: TakenUnits, askedMs: number | undefined) => Promise<void>
   readonly unitsPerHour?: number
   /** Once it aborts, no page is asked for: a reading may run while nobody waits for it. */
   readonly closing?: AbortSignal
@@ -62,6 +64,7 @@ export class RulePages {
   /** Never rejects. `not_now`: no unit was spent. */
   async buy(number: number, signal?: AbortSignal): Promise<RulesPage | 'not_now' | 'failed'> {
     const { source, feed, ledger, leaveUnits, closing, log, metrics, clock } = this.#options
+    let taken: TakenUnits | undefined
     try {
       if (closing?.aborted || !this.#hasUnits()) return 'not_now'
       // While a token's file is replaced, it is empty for a moment: no call can be made, so no unit is spent.
@@ -79,6 +82,7 @@ export class RulePages {
         )
         return 'not_now'
       }
+      taken = { ...reserved, units: pageUnits }
       this.#spentAtMs.push(clock.monotonicMs())
       metrics.budgetUnits.inc({ source, purpose }, pageUnits)
       metrics.budgetUnitsUsed.set({ source }, reserved.apiDayUsed ?? reserved.unitsUsed)
@@ -94,6 +98,7 @@ export class RulePages {
         const limit = thrown.limit ?? 'minute'
         metrics.upstreamRateLimited.inc({ source, limit })
         await ledger.hold(limit, thrown.retryAfterMs).catch(() => {})
+        if (limit === 'budget' && taken) await this.#options.onBudgetRefused(taken, thrown.retryAfterMs)
       }
       return 'failed'
     }

@@ -69,6 +69,11 @@ interface ReserveRequest {
   readonly leaseToken?: string
 }
 
+/** What was reserved for one call, which costs so many units. */
+export interface TakenUnits extends Extract<Reservation, { ok: true }> {
+  readonly units: number
+}
+
 export type Reservation =
   | {
       readonly ok: true

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts'
-import { budgetDay } from '../../src/schedule/budget.ts'
+import { budgetDay, grantSchema } from '../../src/schedule/budget.ts'
 import { createGrantStore } from '../../src/store/grant.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { startApp } from '../support/app.ts'
@@ -131,6 +131,27 @@ it.each([
     expect(reads).toHaveLength(used === 20 ? 1 : 0)
   },
 )
+
+it('a page of rules that is refused for the day teaches what the API grants, as a refused poll does', async () => {
+  const sandbox = await startSandbox()
+  const wait = { retryAfter: '43200', detail: { retryAfter: 43_200 } }
+  sandbox.fault({ kind: 'status', status: 429, ...wait, endpoint: 'alerts', times: 0 })
+  const of = { redis: redis.client(), prefix: freshPrefix(), source: 'main' }
+  const { lines } = await startApp(`
+    redis: { url: "${redis.url}", prefix: ${of.prefix} }
+    http: { listen: "127.0.0.1:0" }
+    sources: { main: { baseUrl: "${sandbox.url}", token: sandbox-token, budget: { ${budgetUntil('unitsPerDay: 2000', Date.now() + 6 * hourMs)} } } }
+    sinks: { hook: { type: webhook, url: "http://127.0.0.1:9" } }
+    routes: [{ sinks: [hook] }]
+  `)
+  await until('the refusal', () => lines.some(({ msg }) => msg === 'the rules cannot be read'))
+  await until('the lesson', () => lines.some(({ msg }) => String(msg).startsWith('budget.learned')))
+  const learned = async () => grantSchema.safeParse(await createGrantStore(of).load()).data?.resetsAtMs
+  await until(
+    'the time of the reset',
+    async () => Math.abs(Number(await learned()) - Date.now() - 12 * hourMs) < minuteMs,
+  )
+})
 
 /** A bridge that has seen three alerts, whose receiver fails until it is well. */
 async function rig(budget: string, feed: SandboxOptions, clock?: Clock) {

@@ -37,7 +37,7 @@ async function rig({
   const bookOf = (redis: RedisClient) =>
     createRuleBook({
       ...{ source: 'main', feed, leaveUnits: async () => 10, clock: systemClock, log: made.captured.log },
-      ...{ ledger: made.ledger, metrics: made.metrics },
+      ...{ ledger: made.ledger, metrics: made.metrics, onBudgetRefused: async () => {} },
       store: createRuleStore({ redis, prefix: made.prefix, source: 'main' }),
     })
   const rules = bookOf(made.redis)

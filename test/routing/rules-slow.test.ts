@@ -47,7 +47,13 @@ function rig(onPage: (page: number) => unknown = () => {}) {
   const [closing, captured] = [new AbortController(), captureLog()]
   const store = createRuleStore({ redis, prefix, source: 'main' })
   const book = createRuleBook({
-    ...{ source: 'main', clock, leaveUnits: async () => 0, feed: { rules, tokenTrouble: () => undefined } },
+    ...{
+      source: 'main',
+      clock,
+      leaveUnits: async () => 0,
+      onBudgetRefused: async () => {},
+      feed: { rules, tokenTrouble: () => undefined },
+    },
     ledger: createLedger({
       ...{ redis, prefix, source: 'main', clock, unitsPerDay: 10_000, requestsPerMinute: 10_000 },
       budgetDay: () => ({ key: 'today', startMs: startMs - dayMs, endMs: startMs + 3 * dayMs }),

@@ -46,6 +46,7 @@ async function rig(
         log: captured.log,
         metrics,
         leaveUnits: async () => 100,
+        onBudgetRefused: async () => {},
       },
       store: createRuleStore({ redis, prefix, source: 'main' }),
       ...options,
