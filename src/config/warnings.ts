@@ -1,3 +1,4 @@
+import { accessSync, constants } from 'node:fs'
 import { contextUnits, contextUnitsMax } from '../alert/context.ts'
 import { satisfies } from '../alert/match.ts'
 import { wideFieldRemedy, wideFields, wideFieldText } from '../alert/match-form.ts'
@@ -11,6 +12,7 @@ import type { Complaint } from './explain.ts'
 import type { Mistake } from './mistake.ts'
 import { property } from './outline.ts'
 import { isLoopback, isPlain } from './plain.ts'
+import { describeReadError } from './read-error.ts'
 import type { Config } from './schema.ts'
 
 /** What is allowed but probably not meant. `given` is the config as written, before the defaults. */
@@ -55,7 +57,34 @@ export function warningsOf(config: Config, given: unknown): Complaint[] {
     ...plainTraces(config),
     ...unaffordableContext(config),
     ...idleLogin(config, given),
+    ...unreadableTls(config),
   ]
+}
+
+/** No mistake: a config may be checked on another machine than that of the files, or serve a role that needs none of them. */
+function unreadableTls({ redis, sinks }: Config): Complaint[] {
+  const users = [
+    { path: ['redis', 'tls'], user: redis },
+    ...Object.entries(sinks).map(([name, user]) => ({ path: ['sinks', name, 'tls'], user })),
+  ]
+  return users.flatMap(({ path, user }) =>
+    ['ca', 'cert', 'key'].flatMap((key) => {
+      const file = property(property(user, 'tls'), key)
+      const reason = typeof file === 'string' ? unreadable(file) : undefined
+      if (reason === undefined) return []
+      const remedy = 'the bridge does not start without it'
+      return [{ path: [...path, key], message: `the file cannot be read: ${reason}`, remedy }]
+    }),
+  )
+}
+
+function unreadable(file: string): string | undefined {
+  try {
+    accessSync(file, constants.R_OK)
+    return undefined
+  } catch (thrown) {
+    return describeReadError(thrown)
+  }
 }
 
 /** Warnings about environment variables; they have no line in the file. */
