@@ -56,7 +56,13 @@ export function noticeSender({ active, store, clock, log }: NoticeSenderOptions)
     async sendUnsent(): Promise<void> {
       const unsent = await store.unsent(clock.now())
       queued = new Map(unsent.map(({ id }) => [id, queued.get(id) ?? new Set()]))
-      await allOf(unsent.map((notice) => () => send(notice)))
+      try {
+        await allOf(unsent.map((notice) => () => send(notice)))
+      } catch (thrown) {
+        // Another server may have taken over, which has the notices and not yet the last jobs.
+        if (isRedisAway(thrown)) queued = new Map()
+        throw thrown
+      }
     },
   }
 }

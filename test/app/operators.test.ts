@@ -377,3 +377,43 @@ function startOperators(operators: ReturnType<typeof createOperators>): void {
     return running
   })
 }
+
+it('a notice whose job Redis may have lost while it was away is put into its queue again', async () => {
+  const clock = passingClock()
+  const ids: number[] = []
+  const store = createNoticeStore(redis.client(), freshPrefix())
+  let isAway = true
+  const operators = createOperators({
+    active: () => ({
+      operators: ['desk'],
+      queues: {
+        sinks: [],
+        enqueue: async (jobs: readonly DeliveryJob[]) => void ids.push(...jobs.map(({ alert }) => alert.id)),
+        failedSince: async () => 0,
+        completedSince: async () => 0,
+      },
+      targets: new Map(),
+    }),
+    sources: async () => [],
+    breakers: () => [],
+    store: {
+      ...store,
+      // The server dies once it has the job: its replica has the notice, but not the job.
+      async remove(id) {
+        if (!isAway) return store.remove(id)
+        isAway = false
+        throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+      },
+    },
+    clock,
+    log: captureLog().log,
+  })
+  operators.onBreaker({ sink: 'hook', state: 'open', reason: 'HTTP 503' })
+  startOperators(operators)
+  await until('it is not stored as unsent any more', async () => {
+    clock.pass(5_000)
+    return !isAway && (await store.unsent(clock.now())).length === 0
+  })
+  expect(ids).toHaveLength(2)
+  expect(new Set(ids).size).toBe(1)
+})
