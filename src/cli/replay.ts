@@ -8,6 +8,7 @@ import { instantOption } from './instant.ts'
 import { listPages } from './list.ts'
 import { carryOut, countOrder, describeDone, describeDryRun, sampleMax } from './long-request.ts'
 import { print, printJson } from './output.ts'
+import { progressBar } from './progress.ts'
 import { alertIds, isoOption, UsageError } from './usage.ts'
 
 interface Options extends DaemonOptions {
@@ -49,11 +50,11 @@ export function replayCommand(): Command {
       const [daemon, path] = [connectDaemon(options), '/api/v1/replay']
       if (dryRun) {
         // Refuses what the order itself would refuse; its total counts all that is looked at.
-        await countOrder(daemon, { path, body })
+        const total = await countOrder(daemon, { path, body })
         const meant =
           since === undefined
             ? await meantById(daemon, ids, sink)
-            : meantIn(await endedIn(daemon, given({ since, until, sink })))
+            : meantIn(await endedIn(daemon, given({ since, until, sink }), total))
         const { count, sample, unknown } = meant
         if (options.json)
           return printJson({ dryRun: true, count, sample: sample.slice(0, sampleMax), unknown })
@@ -80,12 +81,24 @@ interface Meant {
 }
 
 /** The deliveries that have ended, the last to fire first: what still waits is left to its schedule. */
-async function endedIn(daemon: Daemon, query: Readonly<Record<string, string>>): Promise<DeliveryRow[]> {
-  const ended = (['delivered', 'dead'] as const).map((state) =>
-    listPages<DeliveryRow>(daemon, '/api/v1/deliveries', { ...query, state }),
-  )
-  const rows = (await Promise.all(ended)).flatMap(({ data }) => data)
-  return rows.sort((a, b) => Date.parse(b.firedAt) - Date.parse(a.firedAt))
+async function endedIn(
+  daemon: Daemon,
+  query: Readonly<Record<string, string>>,
+  total: number,
+): Promise<DeliveryRow[]> {
+  const bar = progressBar('looking')
+  const show = (count: number) => bar.show(count, total)
+  try {
+    // Of all states at once: a search for one of them looks at every alert, too.
+    const { data } = await listPages<DeliveryRow>(daemon, '/api/v1/deliveries', query, undefined, show)
+    return data.filter(hasEnded)
+  } finally {
+    bar.end()
+  }
+}
+
+function hasEnded({ state }: DeliveryRow): boolean {
+  return state === 'delivered' || state === 'dead'
 }
 
 /** Of alerts that are named, a sink that is named also gets what was held back, where it has no delivery of it. */
@@ -97,7 +110,7 @@ async function meantById(daemon: Daemon, ids: readonly string[], sink: string | 
     if (data.length === 0) unknown.push(id)
     const sent = data.filter((row) => row.state !== 'held' && (sink === undefined || row.sink === sink))
     const held = sink === undefined || sent.length > 0 ? [] : data.filter(({ state }) => state === 'held')
-    meant.push(...sent.filter(({ state }) => state === 'delivered' || state === 'dead'), ...held.slice(0, 1))
+    meant.push(...sent.filter(hasEnded), ...held.slice(0, 1))
   }
   return { ...meantIn(meant), unknown }
 }

@@ -100,13 +100,14 @@ it('a dry run says how many and names some, and changes nothing', async () => {
   const { port, calls } = await listening()
   const at = ['--url', `http://127.0.0.1:${port}`, '--token', token, '--dry-run']
   const { out } = await run(replayCommand(), '--since', '2h', ...at)
-  expect(out).toBe('4 would be sent again, such as main.48213; nothing was changed\n')
+  expect(out).toBe('2 would be sent again, such as main.48213; nothing was changed\n')
   const rows = await run(quarantineCommand(), 'drop', '--all', ...at)
   expect(rows.out).toBe('1 would be dropped, such as main.raw-0123; nothing was changed\n')
   expect(calls).toEqual([
     ['replay', expect.objectContaining({ limit: 0 })],
-    ...['delivered', 'dead'].map((state) => ['search', expect.objectContaining({ state })]),
-    ...['delivered', 'dead'].map((state) => ['search', expect.objectContaining({ state, cursor: 'older' })]),
+    // Once through all of them, not once for each state.
+    ['search', expect.not.objectContaining({ state: expect.anything() })],
+    ['search', expect.objectContaining({ cursor: 'older' })],
     ['quarantine', expect.anything()],
   ])
 })
