@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { resend } from '../../src/delivery/records/resend.ts'
 import { connectRedis, type RedisClient, type RedisProfile } from '../../src/store/redis.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { delivered, hang, jobs, limitedUser, rig, testSink, unavailable, until } from './rig.ts'
+import { delivered, hang, jobs, limitedUser, rejected, rig, testSink, unavailable, until } from './rig.ts'
 
 const servers: RedisServer[] = []
 
@@ -280,3 +281,31 @@ it('a job that is to probe its sink, where Redis refuses the middle of that scri
   await may('+@all')
   await until('recorded', async () => (await queue.getCompletedCount()) === 2)
 })
+
+it.each(['hset', 'hdel', 'lpush'])(
+  'a dead letter that is sent again while Redis refuses %s, in the middle of the script, stays one until it is sent again',
+  async (command) => {
+    const server = await ownServer()
+    const { queues, sender } = rig(server, ['hook'])
+    const sink = testSink('hook', () => rejected)
+    sender([sink])
+    await queues.enqueue(jobs('hook', 1, 1))
+    const queue = queues.queue('hook')
+    await until('dead', async () => (await queue.getFailedCount()) === 1)
+    sink.answer = () => delivered
+    const { redis, may } = await limitedUser(server, 'commands')
+    const again = async (atMs: number) => {
+      const job = await queue.getJob('main.1')
+      if (!job) throw new Error('no dead letter')
+      const order = { v: 1 as const, atMs, throughMs: atMs, total: 1, idsDone: 0 }
+      return resend({ redis, queue: () => queue }, { sink: 'hook', job, state: 'failed' }, order)
+    }
+    await may(`-${command}`)
+    await expect(again(Date.now())).rejects.toThrow(/can't run this command/)
+    expect(await queue.getFailedCount()).toBe(1)
+    await may('+@all')
+    expect(await again(Date.now() + 1)).toBe(true)
+    await until('recorded', async () => (await queue.getCompletedCount()) === 1)
+    expect([sink.sends.length, await queue.getFailedCount()]).toEqual([2, 0])
+  },
+)

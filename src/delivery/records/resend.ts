@@ -71,18 +71,20 @@ export async function resend(
  * its acknowledgement or '', records to keep
  * As BullMQ puts a job back, in one step with its new data: of two processes that do the same portion, only one does it. Nothing of
  * the delivery before counts, also not how often it stalled: BullMQ makes a job that stalls too often a dead letter without a send.
- * Returns 0 when the job is being delivered again, or has been since.
+ * Returns 0 when the job is being delivered again, or has been since. Where Redis refuses its middle, the job stays where it ended,
+ * perhaps without the time when, and the next call continues.
  */
 const resendScript = `
 if (redis.call('HGET', KEYS[2], 'finishedOn') or '') ~= ARGV[2] then return 0 end
-if redis.call('ZREM', KEYS[1], ARGV[1]) == 0 then return 0 end
+if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
 redis.call('HSET', KEYS[2], 'data', ARGV[3])
 redis.call('HDEL', KEYS[2], 'finishedOn', 'processedOn', 'returnvalue', 'failedReason', 'atm', 'ats', 'stc', '${waitedField}')
 if ARGV[4] ~= '' then
   redis.call('RPUSH', KEYS[3], ARGV[4])
   redis.call('LTRIM', KEYS[3], -ARGV[5], -1)
 end
-redis.call('LPUSH', KEYS[4], ARGV[1])
+if ARGV[2] ~= '' or not redis.call('LPOS', KEYS[4], ARGV[1]) then redis.call('LPUSH', KEYS[4], ARGV[1]) end
+redis.call('ZREM', KEYS[1], ARGV[1])
 if redis.call('HEXISTS', KEYS[5], 'paused') == 0 then redis.call('ZADD', KEYS[6], 0, '0') end
 return 1
 `
