@@ -52,7 +52,12 @@ export function watchOutput(end: (exitCode: number) => void): void {
   })
 }
 
-/** Resolves after errors of what was written so far have been reported. */
-export function outputFlushed(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
+/**
+ * Resolves after what was printed has left this process, or its errors were reported: Node.js writes 64 KiB into a pipe at once, and the
+ * rest as it is read. Without a limit: a reader such as `less` takes its time.
+ */
+export async function outputFlushed(): Promise<void> {
+  const { stdout } = process
+  if (stdout.writableLength > 0) await new Promise<void>((resolve) => stdout.write('', () => resolve()))
+  await new Promise((resolve) => setImmediate(resolve))
 }
