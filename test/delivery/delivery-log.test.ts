@@ -197,6 +197,25 @@ describe('the list of deliveries', () => {
     expect(hook?.lastDeliveredAtMs).toBeGreaterThan(Date.now() - 60_000)
     expect(desk).toMatchObject({ sink: 'desk', paused: true, counts: { completed: 0, waiting: 2 } })
   })
+
+  it('tells how many ended since what waits was queued, not those before it', async () => {
+    const { queues, sender } = rig(server, ['hook'])
+    const log = createDeliveryLog({ queues, targets })
+    const held = Promise.withResolvers<void>()
+    const sink = testSink('hook', async ({ id }) => {
+      if (id === 3) await held.promise
+      return delivered
+    })
+    sender([sink], { settings: { concurrency: 1 } })
+    await queues.enqueue(jobs('hook', 1, 2))
+    const ended = (count: number) => async () =>
+      (await queues.queue('hook').getCompletedCount()) === count && (await log.sinks())[0]
+    expect(await until('sent', ended(2))).toMatchObject({ endedOfLate: 2 })
+    await queues.enqueue(jobs('hook', 3, 5))
+    await until('sending', () => sink.sends.length === 3)
+    expect((await log.sinks())[0]).toMatchObject({ counts: { waiting: 2 }, endedOfLate: 0 })
+    held.resolve()
+  })
 })
 
 describe('the gauges of the queues', () => {

@@ -40,7 +40,7 @@ export interface SinkQueueView {
   readonly deliveredSince: number
   /** When the alert that is next to be sent was queued, or an operator asked for it. */
   readonly oldestWaitingAtMs?: number
-  /** How many were acknowledged or given up on within `paceMs`. */
+  /** How many were acknowledged or given up on within `paceMs`, and since that one was queued where one waits. */
   readonly endedOfLate: number
   /** Dead letters since the last acknowledgement. */
   readonly refusedInARow: number
@@ -154,18 +154,21 @@ function answerOf(stored: unknown): string | undefined {
 
 async function sinkView(sink: string, queues: SinkQueues, sinceMs: number): Promise<SinkQueueView> {
   const queue = queues.queue(sink)
-  const ofLateMs = Date.now() - paceMs
-  const [counts, paused, [lastDelivered], [lastDead], [next], deliveredSince, ...ended] = await Promise.all([
+  const [counts, paused, [lastDelivered], [lastDead], [next], deliveredSince] = await Promise.all([
     queue.getJobCounts(...jobStates),
     queue.isPaused(),
     queue.getJobs(['completed'], 0, 0, false),
     queue.getJobs(['failed'], 0, 0, false),
     queue.getJobs(['wait'], 0, 0, true),
     queues.completedSince(sink, sinceMs),
+  ])
+  const oldestWaitingAtMs = next && Math.max(next.timestamp, next.data.requestedAtMs ?? 0)
+  const ofLateMs = Math.max(Date.now() - paceMs, oldestWaitingAtMs ?? 0)
+  const [refusedInARow, ...ended] = await Promise.all([
+    queues.failedSince(sink, (lastDelivered?.finishedOn ?? 0) + 1),
     queues.completedSince(sink, ofLateMs),
     queues.failedSince(sink, ofLateMs),
   ])
-  const refusedInARow = await queues.failedSince(sink, (lastDelivered?.finishedOn ?? 0) + 1)
   const numbers = Object.fromEntries(jobStates.map((state) => [state, counts[state] ?? 0]))
   return {
     sink,
@@ -177,7 +180,7 @@ async function sinkView(sink: string, queues: SinkQueues, sinceMs: number): Prom
       lastAnswer: answerOf(lastDelivered?.returnvalue),
       lastDeadAtMs: lastDead?.finishedOn,
       lastDeadReason: lastDead?.failedReason,
-      oldestWaitingAtMs: next && Math.max(next.timestamp, next.data.requestedAtMs ?? 0),
+      oldestWaitingAtMs,
     }),
     endedOfLate: ended.reduce((sum, count) => sum + count, 0),
     refusedInARow,
