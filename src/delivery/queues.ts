@@ -103,30 +103,26 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>, refused
       refused.delete(queue.toKey(id))
     }
   }
-  const inTime = (queue: AlertQueue, step: Promise<unknown>) =>
-    within(enqueueTimeoutMs, `storing jobs for ${queue.name}`, step)
-  const storeBatch = async (queue: AlertQueue, batch: readonly StoredJob[]) => {
-    try {
-      await inTime(queue, queue.addBulk(batch.map((job) => toBulkJob(job, jobOptions))))
-    } catch (error) {
-      if (!isRedisAway(error)) for (const { id } of batch) refused.add(queue.toKey(id))
-      // Also at once: the next attempt may be made by another process, which does not know these jobs.
-      await putRefused(queue, batch).catch(() => {})
-      throw error
-    }
-    await putRefused(queue, batch)
-  }
   const store = async (queue: AlertQueue, jobs: readonly StoredJob[]) => {
+    const inTime = (step: Promise<unknown>) =>
+      within(enqueueTimeoutMs, `storing jobs for ${queue.name}`, step)
     const storeNames = () =>
-      inTime(queue, Promise.all([redis.sadd(namesKey, queue.name), noteTargets(redis, queue, jobs)]))
-    await inTime(queue, queue.waitUntilReady())
-    const storeBatches = async () => {
-      for (let from = 0; from < jobs.length; from += batchMax)
-        await storeBatch(queue, jobs.slice(from, from + batchMax))
+      inTime(Promise.all([redis.sadd(namesKey, queue.name), noteTargets(redis, queue, jobs)]))
+    await inTime(queue.waitUntilReady())
+    // Before its first alert is stored: if the sink leaves the config, its alerts are found by its name.
+    await storeNames()
+    for (let from = 0; from < jobs.length; from += batchMax) {
+      const batch = jobs.slice(from, from + batchMax)
+      try {
+        await inTime(queue.addBulk(batch.map((job) => toBulkJob(job, jobOptions))))
+      } catch (error) {
+        if (!isRedisAway(error)) for (const { id } of batch) refused.add(queue.toKey(id))
+        // Also at once: the next attempt may be made by another process, which does not know these jobs.
+        await putRefused(queue, batch).catch(() => {})
+        throw error
+      }
+      await putRefused(queue, batch)
     }
-    // The name first, on the same connection: if the sink leaves the config, its alerts are found by it. Nobody waits for the answer.
-    const stored = await Promise.allSettled([storeNames(), storeBatches()])
-    for (const each of stored) if (each.status === 'rejected') throw each.reason
     // And after: a process without this sink may have removed the empty queue and its name in between.
     await storeNames()
   }
