@@ -4,13 +4,24 @@ import { createOrphans } from '../../src/delivery/orphans/orphans.ts'
 import { createDeadLetters } from '../../src/delivery/records/dead-letters.ts'
 import { createDeliveryLog } from '../../src/delivery/records/delivery-log.ts'
 import { forgetGone, openReader } from '../../src/delivery/records/search.ts'
+import { replaceJob } from '../../src/delivery/replace-job.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { NotFoundError } from '../../src/lib/errors.ts'
 import { createFiredAlerts } from '../../src/store/fired-alerts.ts'
 import { droppedName, targetTagsName } from '../../src/store/keys.ts'
 import { createNameStore } from '../../src/store/names.ts'
 import { useRedis } from '../support/redis.ts'
-import { deliveryJob, endWaiting, jobs, type Rig, rig, testSink, unavailable, until } from './rig.ts'
+import {
+  deliveryJob,
+  endWaiting,
+  jobs,
+  limitedUser,
+  type Rig,
+  rig,
+  testSink,
+  unavailable,
+  until,
+} from './rig.ts'
 
 /** Alerts of a sink that left the config. `gone` left it, `next` is there. */
 
@@ -246,6 +257,34 @@ describe('moving', () => {
     expect(await own.orphans.move('gone', { to: 'next', retry: true })).toMatchObject({ handled: 2 })
     expect(await statesOf(own, 'next')).toMatchObject({ ...nothing, wait: 2 })
   })
+
+  it.each(['sadd', 'hset', 'lpush'])(
+    'in whose middle Redis refuses %s leaves the alert where it is, and goes on with the next try',
+    async (command) => {
+      const own = orphanRig()
+      await own.queues.enqueue(jobs('gone', 1, 1))
+      const { redis, may } = await limitedUser(server, 'commands')
+      const [from, to] = [own.gone, own.queues.queue('next')]
+      const job = { id: 'main.1', state: 'wait', token: '' }
+      const move = () =>
+        replaceJob({
+          redis,
+          prefix: own.prefix,
+          from,
+          to,
+          job,
+          copies: jobs('next', 1, 1),
+          nowMs: Date.now(),
+        })
+      await may(`-${command}`)
+      await expect(move()).rejects.toThrow(/can't run this command/)
+      expect(await statesOf(own, 'gone')).toMatchObject({ wait: 1 })
+      await may('+@all')
+      expect(await move()).toBe(1)
+      expect(await statesOf(own, 'gone')).toMatchObject(nothing)
+      expect(await statesOf(own, 'next')).toMatchObject({ wait: 1 })
+    },
+  )
 
   it('that broke off between storing and removing leaves no alert twice', async () => {
     const own = orphanRig()

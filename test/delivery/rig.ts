@@ -258,5 +258,6 @@ export async function limitedUser(server: RedisServer, profile: RedisProfile) {
   const target = { url: server.url, username: 'limited' }
   const redis = connectRedis({ target, profile }, createLogger({ level: 'silent' }))
   onTestFinished(() => redis.disconnect())
+  await until('connected', () => redis.status === 'ready')
   return { redis, may }
 }

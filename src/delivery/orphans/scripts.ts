@@ -29,12 +29,19 @@ return 1
  * there, then a job there for each target · ARGV id, sink there, now (ms), token of our lock or '', then id and data
  * there for each target
  * Moves an alert that is to be sent, in one step: a worker of the old sink has it, or a worker of the new one, never
- * both. Returns as `moveDeadScript`; -2 when a process has it, or it is in another state by now.
+ * both. Returns as `moveDeadScript`; -2 when a process has it, or it is in another state by now. It leaves its list last: where Redis
+ * refuses the middle of the script it stays there, and the next call continues.
  */
 export const moveWaitingScript = `
 local lock = redis.call('GET', KEYS[4])
-if lock and lock ~= ARGV[4] then return -2 end${takeOut}
-if removed == 0 then return redis.call('EXISTS', KEYS[2]) == 1 and -2 or -1 end
+if lock and lock ~= ARGV[4] then return -2 end
+local listed
+if redis.call('TYPE', KEYS[1]).ok == 'list' then
+  listed = redis.call('LPOS', KEYS[1], ARGV[1], 'RANK', -1)
+else
+  listed = redis.call('ZSCORE', KEYS[1], ARGV[1])
+end
+if not listed then return redis.call('EXISTS', KEYS[2]) == 1 and -2 or -1 end
 local name, opts = unpack(redis.call('HMGET', KEYS[2], 'name', 'opts'))
 local made = 0
 redis.call('SADD', KEYS[5], ARGV[2])
@@ -42,11 +49,16 @@ for index = 5, #ARGV, 2 do
   local job = KEYS[9 + (index - 5) / 2]
   if name and redis.call('EXISTS', job) == 0 then
     redis.call('HSET', job, 'name', name, 'opts', opts, 'data', ARGV[index + 1], 'timestamp', ARGV[3], 'delay', 0, 'priority', 0)
-    redis.call('LPUSH', KEYS[6], ARGV[index])
+    local pushed = redis.pcall('LPUSH', KEYS[6], ARGV[index])
+    if type(pushed) == 'table' then
+      redis.call('DEL', job)
+      return pushed
+    end
     made = made + 1
   end
 end
 if made > 0 and redis.call('HEXISTS', KEYS[7], 'paused') == 0 then redis.call('ZADD', KEYS[8], 0, '0') end
+${takeOut}
 redis.call('DEL', KEYS[2], KEYS[3], KEYS[4])
 return made
 `
