@@ -66,14 +66,10 @@ interface QueuesOptions {
 const batchMax = 100
 /** The jobs of so many sinks are stored at the same time; each sink waits for three answers of Redis. */
 const sinksAtOnce = 10
-/**
- * No row of a feed page may be refused here: every poll would try it again. A page has 5 MiB at most, and a number that
- * is written short (1e20) becomes 7.8 times as long with its spelling.
- */
-export const jobBytesMax = 64 * 1024 * 1024
 /** Dead letters wait for a person. */
 export const deadLetterKeptMs = 90 * 24 * 3_600_000
-const deadLetterKept = { age: deadLetterKeptMs / 1_000, count: 1_000_000, limit: 1_000 }
+/** Given to the workers: each job is stored with all that it is given itself. */
+export const deadLetterKept = { age: deadLetterKeptMs / 1_000, count: 1_000_000 }
 /** An alert may be enqueued again until its page is marked; its record must still exist then. */
 const recordKeptMin = { ageMs: 24 * 3_600_000, count: 10_000 }
 
@@ -236,6 +232,7 @@ export function recordKeptMs(ageMs: number): number {
   return Math.max(ageMs, recordKeptMin.ageMs)
 }
 
+/** Stored with each job, for the worker that takes it, which may be of another version: as few bytes as will do. */
 function jobOptionsFor(retention: QueuesOptions['retention']): JobsOptions {
   const ageMs = recordKeptMs(retention.ageMs)
   const count = Math.max(retention.count, recordKeptMin.count)
@@ -244,10 +241,10 @@ function jobOptionsFor(retention: QueuesOptions['retention']): JobsOptions {
     // stored; BullMQ's own limit only has to lie beyond any of ours.
     attempts: 1_000_000,
     backoff: { type: 'custom' },
-    removeOnComplete: { age: Math.ceil(ageMs / 1_000), count, limit: 1_000 },
-    removeOnFail: deadLetterKept,
+    // Each acknowledgement that trims removes a thousand at most, as BullMQ does by itself.
+    removeOnComplete: { age: Math.ceil(ageMs / 1_000), count },
     keepLogs: recordsMax,
-    sizeLimit: jobBytesMax,
+    // No size limit: a row that was refused here would be tried again by every poll, and the page it is on has its own.
     // Stack traces help nobody here and could contain a secret.
     stackTraceLimit: 0,
   }

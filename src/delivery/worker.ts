@@ -6,7 +6,7 @@ import { queuePrefix, refusedName } from '../store/keys.ts'
 import { isRedisAway, type RedisClient, redisErrorText } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { type AlertJob, RetryLater } from './processor.ts'
-import type { AlertQueue } from './queues.ts'
+import { type AlertQueue, deadLetterKept } from './queues.ts'
 import type { AttemptRecord } from './records/attempt-record.ts'
 import type { QueueSettings, Tuning } from './settings.ts'
 import { putAllIntoQueue, putIntoQueue } from './unlisted.ts'
@@ -54,6 +54,7 @@ export function openWorker(options: WorkerOptions): AlertWorker {
       limiter: { max, duration: per },
       // Looks again at a held queue this often: a hold may end early, and delayed jobs are promoted meanwhile.
       maximumRateLimitDelay: 5_000,
+      removeOnFail: deadLetterKept,
       // Renewed at half of it, so sends may take longer. Short, because a killed process keeps its jobs for as long.
       lockDuration: tuning.lockMs,
       stalledInterval: tuning.stalledIntervalMs,

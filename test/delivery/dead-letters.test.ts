@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { storedJob } from '../../src/alert/job.ts'
 import { createDeadLetters } from '../../src/delivery/records/dead-letters.ts'
 import { createDeliveryLog } from '../../src/delivery/records/delivery-log.ts'
 import { createReplay, resend } from '../../src/delivery/records/resend.ts'
@@ -50,6 +51,27 @@ describe('dead letters', () => {
     expect(await list({ limit: 2 })).toHaveLength(2)
     expect(await list({ limit: 10, sinceMs: Date.now() + 60_000 })).toEqual([])
     expect(await list({ limit: 10, sinceMs: Date.now() - 60_000, sink: 'hook' })).toHaveLength(3)
+  })
+
+  it('are kept for ninety days, and no longer once another comes, whichever version stored it', async () => {
+    const own = await refused(3)
+    const hook = own.queues.queue('hook')
+    const ids = async () => (await hook.getFailed()).map(({ id }) => id).sort()
+    const dayMs = 24 * 3_600_000
+    const age = (id: string, days: number) =>
+      own.redis.zadd(hook.toKey('failed'), Date.now() - days * dayMs, id)
+    await age('main.1', 91)
+    await age('main.2', 89)
+    await own.queues.enqueue(jobs('hook', 4, 4))
+    await until('dead', async () => (await ids()).includes('main.4'))
+    expect(await ids()).toEqual(['main.2', 'main.3', 'main.4'])
+    await age('main.2', 91)
+    // As earlier versions stored it.
+    const removeOnFail = { age: 90 * 24 * 3_600, count: 1_000_000, limit: 1_000 }
+    const job = { name: 'alert', data: storedJob(deliveryJob('hook', 5)).data }
+    await hook.addBulk([{ ...job, opts: { jobId: 'main.5', attempts: 9, removeOnFail, stackTraceLimit: 0 } }])
+    await until('dead', async () => (await ids()).includes('main.5'))
+    expect(await ids()).toEqual(['main.3', 'main.4', 'main.5'])
   })
 
   it('are sent again with a full schedule, once', async () => {

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { parseRow } from '../../src/alert/alert.ts'
 import { storedJob } from '../../src/alert/job.ts'
 import { parseJson } from '../../src/alert/json-number.ts'
-import { createQueues, jobBytesMax } from '../../src/delivery/queues.ts'
+import { createQueues } from '../../src/delivery/queues.ts'
 import { pageBytesMax } from '../../src/feed/caller.ts'
 import { useRedis } from '../support/redis.ts'
 import { jobs, limitedUser, rig, testSink, until } from './rig.ts'
@@ -103,6 +103,9 @@ it.each(['xadd', 'hmget', 'lpush'])(
   },
 )
 
+/** An eighth of what Redis takes as one value. */
+const jobBytesMax = 64 * 1024 * 1024
+
 it.each(['1e20', '1e9', '1e400', '-0', '1.0', '1'])(
   'a row that fills its page with %s has room in its queue',
   (each) => {
@@ -115,3 +118,16 @@ it.each(['1e20', '1e9', '1e400', '-0', '1.0', '1'])(
     expect((bytes / text.length) * pageBytesMax).toBeLessThan(jobBytesMax)
   },
 )
+
+it('a job is stored with few bytes beside its alert', async () => {
+  const { queues } = rig(server, ['hook'])
+  await queues.enqueue(jobs('hook', 7_000_001, 7_000_001))
+  const { data, ...rest } = await queues.redis.hgetall(queues.queue('hook').toKey('main.7000001'))
+  expect(data).toContain('"id":7000001')
+  expect(Object.entries(rest).flat().join('').length).toBeLessThan(220)
+  // What the versions before need to send it as long as its sink promises, to show no stack trace and to trim records.
+  expect(JSON.parse(rest['opts'] ?? '')).toEqual({
+    ...{ jobId: 'main.7000001', attempts: 1_000_000, backoff: { type: 'custom' } },
+    ...{ removeOnComplete: { age: 7 * 86_400, count: 100_000 }, kl: 100, stackTraceLimit: 0 },
+  })
+})
