@@ -39,7 +39,7 @@ export const contextShareMax = 0.3
 export type SkipReason =
   | 'no_instrument' // the alert names no instrument, or by digits alone
   | 'not_found' // the API holds nothing of it
-  | 'deadline' // it did not come in time
+  | 'deadline' // it did not come in time, or was not asked for since it would have come too late
   | 'budget' // what is left of the day's units is for polling, or the share of context is used up
   | 'burst' // many alerts at once: the units of these minutes are used up
   | 'minute' // the requests of this minute are used up

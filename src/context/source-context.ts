@@ -90,8 +90,10 @@ class AccountContext implements SourceContext {
     const late: Found = { ok: false, why }
     const all = names.map((name) => [name, found.get(name) ?? late] as const)
     const isLate = why === 'deadline' && waitMs >= deadlineMs / 2
-    for (const [name, each] of all) if (each === late && isLate) this.#account?.loaders.get(name)?.late()
-    this.#report(alert, all)
+    const faulty = new Set<ContextName>()
+    for (const [name, each] of all)
+      if (each === late && isLate && this.#account?.loaders.get(name)?.late()) faulty.add(name)
+    this.#report(alert, all, faulty)
     return {
       parts: Object.fromEntries(all.flatMap(([name, each]) => (each.ok ? [[name, partOf(each)]] : []))),
       skipped: all.flatMap(([what, each]) => (each.ok ? [] : [{ what, why: each.why }])),
@@ -155,9 +157,15 @@ class AccountContext implements SourceContext {
     return this.#account
   }
 
-  #report(alert: Alert, all: readonly (readonly [ContextName, Found])[]): void {
+  /** `faulty`: of what came too late, that for which the API took too long. */
+  #report(
+    alert: Alert,
+    all: readonly (readonly [ContextName, Found])[],
+    faulty: ReadonlySet<ContextName>,
+  ): void {
     const { source, metrics, log } = this.#options
-    for (const [what, each] of all) metrics.context.inc({ source, what, result: resultOf(each) })
+    for (const [what, each] of all)
+      metrics.context.inc({ source, what, result: faulty.has(what) ? 'failed' : resultOf(each) })
     const skipped = all.flatMap(([what, each]) => (each.ok ? [] : [`${what}: ${each.why}`]))
     if (skipped.length > 0) log.debug({ source, alert: alert.id, skipped }, 'context skipped')
   }
@@ -199,7 +207,7 @@ function resultOf(found: Found): ContextResult {
 /** Of the deadline: a call that is waited for less is not worth its units. */
 const waitShareMin = 0.1
 
-const faults: ReadonlySet<SkipReason> = new Set<SkipReason>(['failed', 'deadline', 'too_large'])
+const faults: ReadonlySet<SkipReason> = new Set<SkipReason>(['failed', 'too_large'])
 
 /** Resolves when `work` does, when the time is over, or when the signal aborts. */
 function withinDeadline(deadlineMs: number, signal: AbortSignal, work: Promise<void>): Promise<void> {

@@ -256,7 +256,7 @@ export function createMetrics(build: { version: string; node: string }, tracer?:
     ),
     context: counter(
       'context_total',
-      'Context that alerts asked for, by name and result: bought by a call, known already (cached), left out for a reason (skipped), or late, faulty or too large (failed).',
+      "Context that alerts asked for, by name and result: bought by a call, known already (cached), left out for a reason, also since it would have come too late for its alert (skipped), or the API's answer was late, faulty or too large (failed).",
       ['source', 'what', 'result'],
     ),
     circuitOpen: gauge(

@@ -85,7 +85,7 @@ function contextOf(market: Market, options: Options = {}) {
   const find = (
     index: number,
     names: readonly ContextName[],
-    more: { seenAtMs?: number; mayBuy?: boolean } = {},
+    more: { seenAtMs?: number; mayBuy?: boolean; waitMs?: number } = {},
   ) => context.find(alertOf(index), names, { seenAtMs: Date.now(), mayBuy: true, signal: never, ...more })
   const own = { redis: commands, prefix, source: 'main' }
   /** As a process that polls has it. */
@@ -542,6 +542,27 @@ describe('a fault of an endpoint', () => {
     const held = await ledger.currentHold()
     if (why === 'held') expect((held?.untilMs ?? 0) - Date.now()).toBeLessThan(31_000)
     else expect(held).toBeUndefined()
+  })
+
+  it('is counted as failed where the API was late, and as skipped where the time of the alert was too short', async () => {
+    const market = await startMarket(10)
+    market.behave('stock-3/prices', { delayMs: 1_500 })
+    market.behave('/indicators', { hang: true })
+    const { find, metrics } = contextOf(market, { deadline: '2s' })
+    const results = async (what: string) => {
+      const { values } = await metrics.context.get()
+      return Object.fromEntries(
+        values.flatMap(({ labels, value }) =>
+          labels.what === what && value > 0 ? [[labels.result, value]] : [],
+        ),
+      )
+    }
+    // Its sink has used up nearly all of its time: nothing is asked. Then there is time, but less than the answer takes.
+    expect(whyOf(await find(1, ['chart'], { waitMs: 100 }))).toEqual({ chart: 'deadline' })
+    expect(whyOf(await find(2, ['chart'], { waitMs: 500 }))).toEqual({ chart: 'deadline' })
+    expect(await results('chart')).toEqual({ skipped: 2 })
+    expect(whyOf(await find(1, ['indicators']))).toEqual({ indicators: 'deadline' })
+    expect(await results('indicators')).toEqual({ failed: 1 })
   })
 
   it('429 of the day teaches the plan of every process how much the API grants', async () => {
