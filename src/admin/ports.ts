@@ -204,6 +204,8 @@ export interface SourceDayView {
   readonly source: string
   readonly startedAt: string
   readonly resetsAt: string
+  /** How many sources of the account spend these units, this one included; alerts and plan are of this one alone. */
+  readonly sharers: number
   /** The first hour first, by the clock of the plan's zone. */
   readonly hours: readonly SourceHour[]
 }

@@ -18,6 +18,8 @@ interface SourceDayOptions {
   readonly learned: Pick<ScheduleState, 'load'>
   /** That the plan of this source may use now; the API may grant fewer than the config has. */
   readonly unitsPerDay: () => Promise<number>
+  /** How many sources spend the units of its account. */
+  readonly sharers: () => number
   /** That of the API, where its answers showed that it begins at another time than the config says. */
   readonly apiDay: () => Promise<BudgetDay | undefined>
   readonly clock: Clock
@@ -57,6 +59,7 @@ export function createSourceDay(options: SourceDayOptions): () => Promise<Source
       source: spender.source,
       startedAt: new Date(startMs).toISOString(),
       resetsAt: new Date(day.endMs).toISOString(),
+      sharers: options.sharers(),
       hours: planned.map(({ startMs: fromMs, polls }, at) => ({
         startedAt: new Date(fromMs).toISOString(),
         planned: Math.round(polls * Math.min(1, (day.endMs - fromMs) / hourMs) * 10) / 10,

@@ -59,6 +59,7 @@ export const sourceDay: SourceDayView = {
   source: 'main',
   startedAt: '2026-11-20T20:30:00Z',
   resetsAt: '2026-11-21T20:30:00Z',
+  sharers: 1,
   hours: Array.from({ length: 24 }, (_, hour) => ({
     startedAt: new Date(Date.parse('2026-11-20T20:30:00Z') + hour * 3_600_000).toISOString(),
     planned: hour >= 8 && hour <= 12 ? 200 : 40,

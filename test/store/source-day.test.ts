@@ -54,13 +54,14 @@ test('a budget day has by hours what was spent and seen, without what was histor
     plan,
     learned: { load: async () => undefined },
     unitsPerDay: async () => 2_000,
+    sharers: () => 2,
     apiDay: async () => undefined,
     clock,
   })
   const day = await read()
   const startedAt = (hour: number) => new Date(startMs + hour * hourMs).toISOString()
   expect(day).toMatchObject({
-    source: 'main',
+    ...{ source: 'main', sharers: 2 },
     startedAt: startedAt(0),
     resetsAt: new Date(endMs).toISOString(),
   })
@@ -90,6 +91,7 @@ test('an alert counts in the hour in which it was first seen, however long the f
   const tools = {
     ...{ redis: commands, plan, clock, learned: { load: async () => undefined } },
     unitsPerDay: async () => 2_000,
+    sharers: () => 1,
     apiDay: async () => undefined,
   }
   const alertsOfDay = async () => {
@@ -130,6 +132,7 @@ test('a budget day that begins within an hour has all that was spent in its hour
   const { hours } = await createSourceDay({
     ...{ redis: commands, spender, plan, learned, clock },
     unitsPerDay: async () => 2_000,
+    sharers: () => 1,
     apiDay: async () => undefined,
   })()
   expect(hours.map(({ units }) => units)).toEqual([1, 1, ...Array(22).fill(0), 1])
@@ -154,6 +157,7 @@ test('where the API begins its day at another time than the config says, the hou
   const read = createSourceDay({
     ...{ redis: commands, spender, plan, clock, learned: { load: async () => undefined } },
     unitsPerDay: async () => 2_000,
+    sharers: () => 1,
     apiDay: async () => (await ledger.apiDay())?.day,
   })
   await ledger.reserve({ cost: 3, purpose: 'poll' })

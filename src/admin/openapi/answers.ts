@@ -188,6 +188,7 @@ export const sourceDay = takes<SourceDayView>()(
     source: text,
     startedAt: instant,
     resetsAt: instant,
+    sharers: count,
     hours: z.array(z.object({ startedAt: instant, planned: z.number(), units: count, alerts: count })),
   }),
 )

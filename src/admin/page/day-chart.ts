@@ -7,7 +7,7 @@ import type { PageWords } from './words/en.ts'
  * The budget day of a source by hours: units that were spent over the polls of the plan, and beneath the line the alerts that
  * were seen. Each half has its own scale.
  */
-export function dayChart({ hours, startedAt, resetsAt }: SourceDayView, times: Times): Html | null {
+export function dayChart({ hours, startedAt, resetsAt, sharers }: SourceDayView, times: Times): Html | null {
   const [startMs, endMs] = [Date.parse(startedAt), Date.parse(resetsAt)]
   if (hours.length === 0 || !(endMs > startMs)) return null
   const unitsMost = Math.max(1, ...hours.map(({ units, planned }) => Math.max(units, planned)))
@@ -35,7 +35,7 @@ export function dayChart({ hours, startedAt, resetsAt }: SourceDayView, times: T
     )
   return html`<figure class="day"><svg width="100%" height="${chartHeight + labelHeight}" role="img" aria-label="${summary(hours, times)}">
 <rect class="base" y="${unitsHeight}" width="100%" height="1"/>${bars}<rect class="mark" x="${now}%" width="2" height="${chartHeight}" rx="1"/>${labels}</svg>
-<figcaption class="note"><span class="parts">${legend('spent', times.words)}${legend('planned', times.words)}${legend('seen', times.words)}</span>${summary(hours, times)}</figcaption></figure>`
+<figcaption class="note"><span class="parts">${legend('spent', times.words)}${legend('planned', times.words)}${legend('seen', times.words)}</span>${summary(hours, times)}${sharers > 1 ? ` ${times.words.sharedDay(sharers)}` : null}</figcaption></figure>`
 }
 
 /** A count above 0 is drawn high enough to be seen beside any other. */

@@ -6,7 +6,7 @@ import type { AdminPorts } from '../../../src/admin/ports.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { clockAt } from '../../support/clock.ts'
 import { rig } from '../rig.ts'
-import { ago, row, sink, source, status } from '../views.ts'
+import { ago, row, sink, source, sourceDay, status } from '../views.ts'
 
 const away = () => Promise.reject(new Error('redis://user:hunter2@10.0.0.1 is away'))
 
@@ -41,6 +41,7 @@ describe('the status page', () => {
     expect(text).toContain('aria-label="Today 1,286 units for 70 alerts; the plan has 1,131 by now."')
     expect(words(text)).toContain('09:00: 190 units spent, 7 alerts seen, 200 polls planned')
     expect(words(text)).toContain('13:00: 40 polls planned')
+    expect(words(text)).not.toContain('sources of the account')
     const { text: none } = await page({
       sources: {
         hot: async () => true,
@@ -50,6 +51,27 @@ describe('the status page', () => {
       },
     })
     expect([none.includes('<figure class="day">'), words(none).includes('main')]).toEqual([false, true])
+  })
+
+  test('says at the budget day of a source that others of its account spend of the same units', async () => {
+    const shared = (language: 'en' | 'fa') =>
+      rig(
+        {
+          sources: {
+            hot: async () => true,
+            day: async () => ({ ...sourceDay, sharers: 2 }),
+            plan: async () => undefined,
+            seen: async () => undefined,
+          },
+        },
+        { display: () => ({ timeZone: 'Asia/Tehran', calendar: 'jalali', language }) },
+      ).app.inject('/')
+    expect(words((await shared('en')).body)).toContain(
+      'Today 1,286 units for 70 alerts; the plan has 1,131 by now. Units are of all 2 sources of the account, alerts and plan of this one.',
+    )
+    expect(words((await shared('fa')).body)).toContain(
+      'واحدها مصرف همهٔ ۲ منبع این حساب است؛ هشدارها و برنامه تنها از این منبع است.',
+    )
   })
 
   test('draws the queue of a sink and how long its sends took over a day, and nothing where nobody looked', async () => {

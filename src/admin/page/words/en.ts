@@ -105,6 +105,8 @@ export const english = {
     `${from}: ${past ? `${plural(past.units, 'unit')} spent, ${plural(past.alerts, 'alert')} seen, ` : ''}${plural(planned, 'poll')} planned`,
   day: (units: number, alerts: number, planned: number) =>
     `Today ${plural(units, 'unit')} for ${plural(alerts, 'alert')}; the plan has ${formatCount(planned)} by now.`,
+  sharedDay: (sources: number) =>
+    `Units are of all ${formatCount(sources)} sources of the account, alerts and plan of this one.`,
   legend: { spent: 'units spent', planned: 'polls planned', seen: 'alerts seen' },
   hot: 'Poll more often',
   hotAsk: (name: string) => `Source ${name} is polled up to four times as often, within its budget.`,

@@ -114,6 +114,8 @@ export const persian: PageWords = {
     `${from}: ${past ? `${count(past.units)} واحد مصرف شد، ${count(past.alerts)} هشدار دیده شد، ` : ''}${count(planned)} پرس‌وجو در برنامه`,
   day: (units, alerts, planned) =>
     `امروز ${count(units)} واحد برای ${count(alerts)} هشدار؛ برنامه تا این دم ${count(planned)} است.`,
+  sharedDay: (sources) =>
+    `واحدها مصرف همهٔ ${count(sources)} منبع این حساب است؛ هشدارها و برنامه تنها از این منبع است.`,
   legend: { spent: 'واحدهای مصرف‌شده', planned: 'پرس‌وجوهای برنامه', seen: 'هشدارهای دیده‌شده' },
   hot: 'پرس‌وجوی بیشتر',
   hotAsk: (name) => `از منبع ${name} تا چهار برابر بیشتر پرس‌وجو می‌شود، در حد بودجهٔ خود آن.`,
