@@ -1,8 +1,9 @@
 import { flushCompileCache } from 'node:module'
 import { Command, CommanderError, Option } from 'commander'
-import { toError, UserError } from '../lib/errors.ts'
+import { errorCode, toError, UserError } from '../lib/errors.ts'
 import { logLevels } from '../telemetry/log-level.ts'
 import { version } from '../telemetry/version.ts'
+import { noteAnswer, oddAnswerText } from './answered.ts'
 import { type CommandName, commandTexts, namedCommand } from './command-texts.ts'
 import { printError } from './output.ts'
 import { UsageError } from './usage.ts'
@@ -10,6 +11,7 @@ import { UsageError } from './usage.ts'
 /** Runs one command line and returns the exit code: 0, 1 for a failure, 2 for a wrong command line. */
 export async function runCli(argv: readonly string[]): Promise<number> {
   const program = await createProgram(argv.slice(2))
+  noteAnswer(undefined)
   // Now, and not at the end, which a process that is killed does not reach.
   flushCompileCache()
   try {
@@ -86,7 +88,7 @@ const load: Readonly<Record<CommandName, () => Promise<Command>>> = {
 function describe(thrown: unknown, debug: boolean): string {
   const error = toError(thrown)
   if (debug) return error.stack ?? error.message
-  return thrown instanceof UserError
-    ? error.message
-    : `unexpected: ${error.name}: ${error.message} (--log-level debug shows more)`
+  if (thrown instanceof UserError) return error.message
+  const odd = errorCode(thrown) === undefined ? oddAnswerText() : undefined
+  return `${odd ?? `unexpected: ${error.name}: ${error.message}`} (--log-level debug shows more)`
 }

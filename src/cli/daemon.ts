@@ -9,6 +9,7 @@ import { NotFoundError, UserError } from '../lib/errors.ts'
 import { tokenProblem } from '../lib/secret.ts'
 import { printable } from '../telemetry/printable.ts'
 import { timeZoneHeader, versionHeader } from '../telemetry/version.ts'
+import { noteAnswer } from './answered.ts'
 import { localTimes } from './local-times.ts'
 import { printError } from './output.ts'
 import { UsageError, urlOption } from './usage.ts'
@@ -103,7 +104,9 @@ export function connectDaemon(options: DaemonOptions): Daemon {
       )
     })
     if (!response.headers.has(versionHeader)) throw notABridgeError(base, response.status)
-    const answer = await readAnswer(response).catch((cause: unknown) => {
+    noteAnswer(base)
+    const answer = await readAnswer(response, base).catch((cause: unknown) => {
+      if (cause instanceof UserError) throw cause
       throw new NoAnswerError(
         `The bridge at ${base} did not end its answer. What you asked it to do may have been done.`,
         { cause },
@@ -134,9 +137,22 @@ export function connectDaemon(options: DaemonOptions): Daemon {
   }
 }
 
+/** Many times a page of a list. What says that it is a bridge may be none, and send without an end. */
+const answerBytesMax = 100 * 1_024 * 1_024
+
 /** An alert's row may have numbers that JavaScript cannot hold. A refusal need not be JSON. */
-async function readAnswer(response: Response): Promise<unknown> {
-  const text = await response.text()
+async function readAnswer(response: Response, base: string): Promise<unknown> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length
+    if (bytes > answerBytesMax)
+      throw new UserError(
+        `The answer of ${base} is longer than ${answerBytesMax} bytes; is --url (or --config) right?`,
+      )
+    chunks.push(chunk)
+  }
+  const text = new TextDecoder().decode(Buffer.concat(chunks))
   try {
     return parseJson(text)
   } catch (thrown) {

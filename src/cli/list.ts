@@ -1,5 +1,6 @@
 import { formatCount } from '../admin/page/words/en.ts'
 import { UserError } from '../lib/errors.ts'
+import { oddAnswerText } from './answered.ts'
 import type { Daemon } from './daemon.ts'
 
 interface Listed<T> {
@@ -49,7 +50,7 @@ export interface ListPage<T> {
 export function checkedPage<P extends ListPage<unknown>>(answer: unknown, before: string | undefined): P {
   const { data, cursor } = { ...(answer as Partial<P> | null) }
   if (Array.isArray(data) && (!cursor || cursor !== before)) return answer as P
-  throw new UserError('What answered is no bridge of this version; is --url (or --config) right?')
+  throw new UserError(oddAnswerText())
 }
 
 /** What the API gives at once, at most. */

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { formatCount } from '../admin/page/words/en.ts'
 import { UserError } from '../lib/errors.ts'
 import { printable } from '../telemetry/printable.ts'
+import { oddAnswerText } from './answered.ts'
 import { type Daemon, NoAnswerError } from './daemon.ts'
 import { progressBar } from './progress.ts'
 
@@ -96,7 +97,7 @@ function checked(answer: unknown): Answer {
   const { cursor, looked, gone, total, at } = { ...(answer as Partial<Answer> | null) }
   const isPortion = [looked, gone, total].every(Number.isFinite) && typeof at === 'string'
   if (isPortion && (cursor === null || typeof cursor === 'string')) return answer as Answer
-  throw new UserError('What answered is no bridge of this version; is --url (or --config) right?')
+  throw new UserError(oddAnswerText())
 }
 
 /** `131 would be put back, such as main.1, main.2, main.3; nothing was changed`. */
