@@ -86,20 +86,42 @@ export function openWorker(options: WorkerOptions): AlertWorker {
 }
 
 /**
- * Tells before each question for a job. And where jobs wait and Redis refuses to hand one out (full, without its replicas, a right
+ * Tells before each question for a job. One that was answered late may have been asked twice: see `putBackUnknown`. And where jobs wait and Redis refuses to hand one out (full, without its replicas, a right
  * that was taken away), BullMQ asks again at once: 2,000 times a second. Only where it cannot connect does it wait by itself.
  */
-function watchTaking(worker: AlertWorker, { asks }: Pick<WorkerOptions, 'asks'>): void {
+function watchTaking(worker: AlertWorker, { asks, redis }: Pick<WorkerOptions, 'asks' | 'redis'>): void {
   const take = worker['moveToActive'].bind(worker)
   worker['moveToActive'] = async (token, name) => {
     asks(token)
+    const askedMs = performance.now()
     try {
-      return await take(token, name)
+      const job = await take(token, name)
+      if (performance.now() - askedMs > lateMs)
+        await putBackUnknown(worker, redis, token, job?.id).catch(() => {})
+      return job
     } catch (error) {
       if (!worker.closing && isNotConnectionError(toError(error))) await worker.delay(retryDelayMs)
       throw error
     }
   }
+}
+
+/**
+ * A Redis that was frozen first does what had reached it, also for connections that were given up on meanwhile: it takes a job for a
+ * question that the driver has asked again since. Nobody here knows of that job, and others would wait for its lock to run out.
+ * Under one token only one job is taken at a time.
+ */
+async function putBackUnknown(
+  worker: AlertWorker,
+  redis: RedisClient,
+  token: string,
+  known: string | undefined,
+): Promise<void> {
+  const ids = (await redis.lrange(worker.toKey('active'), 0, -1)).filter((id) => id !== known)
+  if (ids.length === 0) return
+  const locks = await redis.mget(ids.map((id) => worker.toKey(`${id}:lock`)))
+  for (const [at, id] of ids.entries())
+    if (locks[at] === token) await worker.getBackend().moveJobFromActiveToWait(id, token)
 }
 
 /**
@@ -199,6 +221,8 @@ function trimming(): () => boolean {
 }
 
 const retryDelayMs = 1_000
+/** Less than the driver waits before it gives up on a connection, and more than Redis takes to answer. */
+const lateMs = 1_000
 /** More than a worker waits after a refusal. */
 const quietMs = 2_000
 /** With 100,000 alerts a look takes about half a second of Redis. */
