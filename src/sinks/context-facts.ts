@@ -3,7 +3,7 @@ import { clockTime, type Display, displayDirection, localDay, shortDay } from '.
 import { numberOf, readField, readNumber, readPrice, readText } from '../alert/readings.ts'
 import { betweenParts, cut, directionMark, directionOf, oneLine } from '../alert/text.ts'
 import { contextWordsOf } from '../alert/words.ts'
-import { closesOf, dayOf, sessionsOf } from './chart/series.ts'
+import { closesOf, dayOf, marketDay, sessionsOf } from './chart/series.ts'
 import { numberText as number, percentText, roundedText, withUnit } from './figures.ts'
 
 /**
@@ -34,7 +34,7 @@ export function contextFacts(
   const words = contextWordsOf(display)
   const closes = closesOf(dataOf('chart'), names)
   const isComparable = unitsAgree(dataOf('price'), dataOf('chart'), names)
-  const percent = isComparable ? changeSince(dataOf('chart'), readMs, names, display) : undefined
+  const percent = isComparable ? changeSince(dataOf('chart'), readMs, names) : undefined
   const last = lastOf(dataOf('price'), percent, names, display)
   const all: [string, string | undefined, boolean][] = [
     [words.last, joined(last, readTime(readMs, firedAtMs, display), display), true],
@@ -157,11 +157,11 @@ function unitsAgree(row: unknown, record: unknown, names: ReadingNames): boolean
 /** Of a percentage with two digits after its point. */
 const percentRounding = 0.006
 
-function changeSince(record: unknown, readMs: number, names: ReadingNames, display: Display) {
+function changeSince(record: unknown, readMs: number, names: ReadingNames) {
   const [before, latest] = closesOf(record, names).slice(-2)
   if (before === undefined || latest === undefined) return undefined
-  const { close, day } = sessionsOf(record, names, display.timeZone).at(-1) ?? {}
-  const isToday = close === latest && Number.isFinite(readMs) && day === localDay(readMs, display.timeZone)
+  const { close, day } = sessionsOf(record, names).at(-1) ?? {}
+  const isToday = close === latest && Number.isFinite(readMs) && day === marketDay(readMs)
   return { latest, amount: latest - before, percent: (latest / before - 1) * 100, isToday }
 }
 
@@ -209,7 +209,7 @@ function letterOf(letter: unknown, names: ReadingNames, display: Display): strin
 }
 
 function holdersOf(record: unknown, display: Display): string | undefined {
-  const summary = newestSummary(record, display)
+  const summary = newestSummary(record)
   const holders = fieldOf(summary, 'holders')
   if (!Array.isArray(holders)) return undefined
   const known = holders.flatMap((holder: unknown) => {
@@ -227,13 +227,13 @@ function holdersOf(record: unknown, display: Display): string | undefined {
 }
 
 /** Of a record, or of a list of such: of several, one must be newer than all others. */
-function newestSummary(records: unknown, { timeZone }: Display): unknown {
+function newestSummary(records: unknown): unknown {
   const list: readonly unknown[] = Array.isArray(records) ? records : [records]
   const summaries = list.map((record) => fieldOf(record, 'summary'))
   if (summaries.length === 1) return summaries[0]
   const dated = summaries.flatMap((summary) => {
     const asOf = fieldOf(summary, 'asOf')
-    const day = dayOf(typeof asOf === 'string' ? asOf : undefined, timeZone)
+    const day = dayOf(typeof asOf === 'string' ? asOf : undefined)
     return day === undefined ? [] : [{ summary, day }]
   })
   const [newest, next] = dated.toSorted((a, b) => (a.day < b.day ? 1 : -1))
@@ -255,8 +255,8 @@ function macroOf(parts: AlertContext['parts'], names: ReadingNames, display: Dis
     const point: unknown = Array.isArray(points) ? points.at(-1) : undefined
     const value = readNumber(point, 'value', names)
     if (value === undefined) return []
-    const day = dayOf(readText(point, 'date', names), display.timeZone)
-    const isOld = day !== undefined && day !== localDay(Date.parse(part.at), display.timeZone)
+    const day = dayOf(readText(point, 'date', names))
+    const isOld = day !== undefined && day !== marketDay(Date.parse(part.at))
     const shown = withUnit(number(value, display), record, names, display)
     return [`${cut(key, nameCharsMax)} ${shown}${isOld ? ` (${shortDay(day, display)})` : ''}`]
   })

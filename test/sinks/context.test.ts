@@ -173,6 +173,22 @@ describe('a figure', () => {
     expect(shown({ change: 0.05 }, 20)).toEqual(['Last price: 5,250 (change +0.05)'])
   })
 
+  test('is of today by the day in Tehran, where the exchange is, also for readers elsewhere', () => {
+    const display = { ...englishDisplay, timeZone: 'America/Los_Angeles' }
+    const shown = (parts: Readonly<Record<string, unknown>>) =>
+      contextFacts(contextOf(parts), display).map(({ value }) => value.replace(/ · 21:30:06$/, ''))
+    const points = (day: number) => [
+      { date: `2026-11-${day - 1}`, close: 5_000, value: 93_100 },
+      { date: `2026-11-${day}`, close: 5_250, value: 93_600 },
+    ]
+    const priceWith = (day: number) => ({ price: { last: 5_250 }, chart: { points: points(day) } })
+    // Read on the 21st in Tehran, which is the evening of the 20th there.
+    expect(shown(priceWith(20))).toEqual(['5,250'])
+    expect(shown(priceWith(21))).toEqual(['5,250 (+5%)'])
+    const macro = (day: number) => shown({ 'macro:usd_free': [{ key: 'usd_free', points: points(day) }] })
+    expect([macro(20), macro(21)]).toEqual([['usd_free 93,600 (29 Aban)'], ['usd_free 93,600']])
+  })
+
   test('of a price is above zero: a session without trades may be written as one', () => {
     const points = [5_000, 5_100, 0, 5_200, 5_300, 5_250].map((close, index) => ({
       ...{ date: `2026-11-${16 + index}`, close },

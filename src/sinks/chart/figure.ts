@@ -1,12 +1,12 @@
 import type { Alert } from '../../alert/alert.ts'
 import type { ReadingNames } from '../../alert/context.ts'
-import { type Display, displayDirection, localDay, shortDay } from '../../alert/display.ts'
+import { type Display, displayDirection, shortDay } from '../../alert/display.ts'
 import { readNumber, readText } from '../../alert/readings.ts'
 import { betweenParts, cut, type Direction, directionMark, oneLine } from '../../alert/text.ts'
 import { chartText, contextWordsOf } from '../../alert/words.ts'
 import { formatted, numberText, withUnit } from '../figures.ts'
 import type { Parcel } from '../sink.ts'
-import { type PriceSession, sessionsOf } from './series.ts'
+import { marketDay, type PriceSession, sessionsOf } from './series.ts'
 
 /** What the price chart of an alert shows: pure data, in the reader's words. A figure that is not certain is not in it. */
 export interface ChartFigure {
@@ -44,7 +44,7 @@ export function chartFigure({ alert, context }: Parcel, display: Display): Chart
   const record = context?.parts.chart?.data
   if (context === undefined || record === undefined) return undefined
   const { names } = context
-  const sessions = sessionsOf(record, names, display.timeZone)
+  const sessions = sessionsOf(record, names)
   const closes = sessions.flatMap(({ close }) => (close === undefined ? [] : [close]))
   if (closes.length < sessionsMin || closes.some((close) => Math.abs(close) > priceMax)) return undefined
   const level = levelOf(alert, record, names, closes)
@@ -69,7 +69,7 @@ export function chartFigure({ alert, context }: Parcel, display: Display): Chart
     ...{ low, high },
     prices: pricesOf(low, high, display),
     days: daysOf(sessions, display),
-    alertAt: alertSession(alert, sessions, display),
+    alertAt: alertSession(alert, sessions),
     level: level === undefined ? undefined : { at: level, text: numberText(level, display) },
     alt: chartText(display, { symbol, count, range }),
   }
@@ -146,17 +146,13 @@ function daysOf(sessions: readonly PriceSession[], display: Display): Label[] {
 }
 
 /** The last session up to the day of the alert, at most a week before it. */
-function alertSession(
-  { firedAtMs }: Alert,
-  sessions: readonly PriceSession[],
-  { timeZone }: Display,
-): number | undefined {
+function alertSession({ firedAtMs }: Alert, sessions: readonly PriceSession[]): number | undefined {
   if (
     firedAtMs === null ||
     !sessions.every(({ day }, at) => day !== undefined && isAfter(day, sessions[at - 1]))
   )
     return undefined
-  const today = localDay(firedAtMs, timeZone)
+  const today = marketDay(firedAtMs)
   const at = sessions.findLastIndex(({ day = '' }) => day <= today)
   const day = sessions[at]?.day
   return day !== undefined && Date.parse(today) - Date.parse(day) <= weekMs ? at : undefined

@@ -48,6 +48,20 @@ describe('a chart', () => {
     expect(figureOf({ points: closes.map((close) => ({ close })) })).toMatchObject({ days: [] })
   })
 
+  it.each(['America/Los_Angeles', 'UTC', 'Asia/Tokyo'])(
+    'marks the session of the alert by the day in Tehran, where the exchange is, also for readers in %s',
+    (timeZone) => {
+      const display = { ...englishDisplay, timeZone }
+      const markOf = (firedAt: string) => figureOf({ points }, { firedAt }, display)?.alertAt
+      expect(markOf('2026-11-21T05:30:05Z')).toBe(5)
+      expect(markOf('2026-11-20T20:30:05Z')).toBe(5)
+      expect(markOf('2026-11-17T20:29:55Z')).toBe(3)
+      // Midnight in Tehran.
+      const instants = points.map(({ date, close }) => ({ date: `${date}T00:00:00+03:30`, close }))
+      expect(figureOf({ points: instants }, {}, display)?.sessions.map(({ day }) => day)).toEqual(days)
+    },
+  )
+
   it('marks the level of the payload where it is of the same unit, and near', () => {
     const levelOf = (payload: unknown, unit: string | null = 'rial') =>
       figureOf({ unit, points }, { payload })?.level?.at
