@@ -43,6 +43,7 @@ export function openWorker(options: WorkerOptions): AlertWorker {
     sink,
     async (job, token) => {
       guardGivingBack(worker, job, options)
+      watchEnding(worker, job, options)
       const record = await options.process(job, token ?? '')
       if (!isTrimDue()) job.opts.removeOnComplete = false
       return record
@@ -86,19 +87,16 @@ export function openWorker(options: WorkerOptions): AlertWorker {
 }
 
 /**
- * Tells before each question for a job. One that was answered late may have been asked twice: see `putBackUnknown`. And where jobs wait and Redis refuses to hand one out (full, without its replicas, a right
- * that was taken away), BullMQ asks again at once: 2,000 times a second. Only where it cannot connect does it wait by itself.
+ * Tells before each question for a job. Where jobs wait and Redis refuses to hand one out (full, without its replicas, a right that
+ * was taken away), BullMQ asks again at once: 2,000 times a second. Only where it cannot connect does it wait by itself.
  */
 function watchTaking(worker: AlertWorker, { asks, redis }: Pick<WorkerOptions, 'asks' | 'redis'>): void {
   const take = worker['moveToActive'].bind(worker)
   worker['moveToActive'] = async (token, name) => {
     asks(token)
-    const askedMs = performance.now()
     try {
-      const job = await take(token, name)
-      if (performance.now() - askedMs > lateMs)
-        await putBackUnknown(worker, redis, token, job?.id).catch(() => {})
-      return job
+      const known = (job: AlertJob | undefined) => [job?.id]
+      return await keepingNone({ worker, redis, token, known }, () => take(token, name))
     } catch (error) {
       if (!worker.closing && isNotConnectionError(toError(error))) await worker.delay(retryDelayMs)
       throw error
@@ -106,18 +104,48 @@ function watchTaking(worker: AlertWorker, { asks, redis }: Pick<WorkerOptions, '
   }
 }
 
+/** The scripts that end a job take the next one. */
+function watchEnding(worker: AlertWorker, job: AlertJob, { redis }: Pick<WorkerOptions, 'redis'>): void {
+  const [complete, fail] = [job.moveToCompleted.bind(job), job.moveToFailed.bind(job)]
+  const known = (next: unknown) => [job.id, Array.isArray(next) ? String(next[1]) : undefined]
+  job.moveToCompleted = (value, token, ...rest) =>
+    keepingNone({ worker, redis, token, known }, () => complete(value, token, ...rest))
+  job.moveToFailed = (error, token, ...rest) =>
+    keepingNone({ worker, redis, token, known }, () => fail(error, token, ...rest))
+}
+
+interface Asking<T> {
+  readonly worker: AlertWorker
+  readonly redis: RedisClient
+  readonly token: string
+  /** The jobs that the worker knows of once it was answered, or refused: one may be undefined. */
+  readonly known: (answer: T | undefined) => readonly (string | undefined)[]
+}
+
 /**
  * A Redis that was frozen first does what had reached it, also for connections that were given up on meanwhile: it takes a job for a
- * question that the driver has asked again since. Nobody here knows of that job, and others would wait for its lock to run out.
- * Under one token only one job is taken at a time.
+ * question that the driver has asked again since. Nobody here knows of that job, and others would wait for its lock to run out, so
+ * it is put back. Under one token only one job is taken at a time.
  */
+async function keepingNone<T>({ worker, redis, token, known }: Asking<T>, ask: () => Promise<T>): Promise<T> {
+  const askedMs = performance.now()
+  let answer: T | undefined
+  try {
+    answer = await ask()
+    return answer
+  } finally {
+    if (performance.now() - askedMs > lateMs)
+      await putBackUnknown(worker, redis, token, known(answer)).catch(() => {})
+  }
+}
+
 async function putBackUnknown(
   worker: AlertWorker,
   redis: RedisClient,
   token: string,
-  known: string | undefined,
+  known: readonly (string | undefined)[],
 ): Promise<void> {
-  const ids = (await redis.lrange(worker.toKey('active'), 0, -1)).filter((id) => id !== known)
+  const ids = (await redis.lrange(worker.toKey('active'), 0, -1)).filter((id) => !known.includes(id))
   if (ids.length === 0) return
   const locks = await redis.mget(ids.map((id) => worker.toKey(`${id}:lock`)))
   for (const [at, id] of ids.entries())

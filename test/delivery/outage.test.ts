@@ -18,8 +18,8 @@ afterEach(async () => {
   for (const server of servers.splice(0)) await server.dispose()
 })
 
-/** How many keys BullMQ gives to its script that takes a job. */
-const keysOfTaking = 11
+/** How many keys BullMQ gives to its scripts that take a job, and that end one and take the next. */
+const [keysOfTaking, keysOfFinishing] = [11, 14]
 
 /** Redis away for so long, by the clock: what is tested is what happens while time passes. */
 async function outage(server: RedisServer, forMs: number): Promise<void> {
@@ -49,39 +49,45 @@ describe('an outage of Redis', () => {
     expect(Date.now() - storedAtMs).toBeLessThan(10_000)
   }, 60_000)
 
-  it('that is frozen when a job is asked for, and takes it once nobody waits for the answer, has it sent soon', async () => {
-    const server = await ownServer()
-    const { queues, sender } = rig(server, ['hook'])
-    const log = createLogger({ level: 'silent' })
-    const redisBlocking = connectRedis({ target: { url: server.url }, profile: 'blocking' }, log)
-    if (!(redisBlocking instanceof Redis)) throw new Error('no single server')
-    const sink = testSink('hook')
-    sender([sink], { more: { redisBlocking } })
-    await queues.enqueue(jobs('hook', 1, 1))
-    await until('recorded', async () => (await queues.queue('hook').getCompletedCount()) === 1)
-    const send = redisBlocking.sendCommand.bind(redisBlocking)
-    let frozenMs: number | undefined
-    redisBlocking.sendCommand = (...given) => {
-      const asksForJob = Number(given[0].args[1]) === keysOfTaking
-      if (frozenMs === undefined && asksForJob) {
-        server.freeze()
-        frozenMs = performance.now()
+  it.each([
+    ['asked for', keysOfTaking],
+    ['acknowledged, which also asks for the next', keysOfFinishing],
+  ])(
+    'that is frozen when a job is %s, and takes one once nobody waits for the answer, has it sent soon',
+    async (_, keys) => {
+      const server = await ownServer()
+      const { queues, sender } = rig(server, ['hook'])
+      const log = createLogger({ level: 'silent' })
+      const redisBlocking = connectRedis({ target: { url: server.url }, profile: 'blocking' }, log)
+      if (!(redisBlocking instanceof Redis)) throw new Error('no single server')
+      const sink = testSink('hook')
+      sender([sink], { more: { redisBlocking }, settings: { concurrency: 1 } })
+      await queues.enqueue(jobs('hook', 1, 1))
+      await until('recorded', async () => (await queues.queue('hook').getCompletedCount()) === 1)
+      const send = redisBlocking.sendCommand.bind(redisBlocking)
+      let frozenMs: number | undefined
+      redisBlocking.sendCommand = (...given) => {
+        if (frozenMs === undefined && Number(given[0].args[1]) === keys) {
+          server.freeze()
+          frozenMs = performance.now()
+        }
+        return send(...given)
       }
-      return send(...given)
-    }
-    // Stored, or so: its answer may wait for the thaw, too.
-    void queues.enqueue(jobs('hook', 2, 4)).catch(() => {})
-    const atMs = await until('frozen', () => frozenMs)
-    await until('long enough', () => performance.now() - atMs > 1_500)
-    // As the driver does after 15 s of silence.
-    redisBlocking.stream.destroy()
-    await until('it connects anew', () => redisBlocking.status === 'connect')
-    server.thaw()
-    // Less than a lock.
-    await until('all are sent', () => sink.sends.length >= 4, 5_000)
-    expect(sink.sends.map(({ id }) => id).sort()).toEqual([1, 2, 3, 4])
-    redisBlocking.disconnect()
-  }, 30_000)
+      // Stored, or so: its answer may wait for the thaw, too.
+      void queues.enqueue(jobs('hook', 2, 4)).catch(() => {})
+      const atMs = await until('frozen', () => frozenMs)
+      await until('long enough', () => performance.now() - atMs > 1_500)
+      // As the driver does after 15 s of silence.
+      redisBlocking.stream.destroy()
+      await until('it connects anew', () => redisBlocking.status === 'connect')
+      server.thaw()
+      // Less than a lock.
+      await until('all are sent', () => sink.sends.length >= 4, 5_000)
+      expect(sink.sends.map(({ id }) => id).sort()).toEqual([1, 2, 3, 4])
+      redisBlocking.disconnect()
+    },
+    30_000,
+  )
 
   it('that outlasts the lock sends nothing twice from the same process', async () => {
     const server = await ownServer()
