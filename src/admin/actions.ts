@@ -8,6 +8,7 @@ import type { KeyedRequest } from '../store/idempotency.ts'
 import { type Action, registerAction } from './action.ts'
 import {
   alertIdsField,
+  dryRunField,
   instantField,
   nameField,
   portionFields,
@@ -110,6 +111,7 @@ const deadLetters = z
     reason: nameField.optional(),
     since: instantField.optional(),
     all: z.literal(true).optional(),
+    dryRun: dryRunField,
     ...portionFields,
   })
   .refine(
@@ -141,11 +143,17 @@ function rowsOf(body: unknown) {
 
 const replay = z.union(
   [
-    z.strictObject({ ids: alertIdsField, sink: nameField.optional(), ...portionFields }),
+    z.strictObject({
+      ids: alertIdsField,
+      sink: nameField.optional(),
+      dryRun: dryRunField,
+      ...portionFields,
+    }),
     z.strictObject({
       since: instantField,
       until: instantField.optional(),
       sink: nameField.optional(),
+      dryRun: dryRunField,
       ...portionFields,
     }),
   ],

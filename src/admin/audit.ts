@@ -15,7 +15,7 @@ export function auditRowOf(
   nowMs: number,
 ): AuditRow | undefined {
   const [given, place, result] = [fieldsOf(body), fieldsOf(params), fieldsOf(answer)]
-  if (given['limit'] === 0) return undefined
+  if (given['limit'] === 0 || given['dryRun'] === true) return undefined
   const made = fieldsOf(result['data'])
   const ids = Array.isArray(given['ids']) ? given['ids'].map(String) : []
   const numbers = ['queued', 'retried', 'dropped', 'moved'].map((name) => result[name])

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { PortionEnd } from '../delivery/records/selection.ts'
+import type { Portion, PortionEnd } from '../delivery/records/selection.ts'
 import { given } from '../lib/given.ts'
 import type { KeyedRequest } from '../store/idempotency.ts'
 import { type DeliveryFilter, deliveryStates, rowStates } from './delivery-view.ts'
@@ -62,6 +62,9 @@ export const portionFields = {
   limit: z.number().int().min(0).max(1_000).optional(),
 }
 
+/** Of an order that can tell what it would do, by the same rules, and change nothing. */
+export const dryRunField = z.literal(true).optional()
+
 interface PortionRequest {
   readonly cursor?: string | undefined
   readonly at?: number | undefined
@@ -81,6 +84,18 @@ export function portionOrder<T extends object>(
 }
 
 /** How far an order is. If the answer has a cursor, there is more: the caller sends the same order with that cursor. */
-export function portionView<T extends PortionEnd>({ atMs, cursor, ...counts }: T) {
-  return { ...counts, at: new Date(atMs).toISOString(), cursor: cursor ?? null }
+export function portionView<T extends PortionEnd & Pick<Portion, 'sample'>>({
+  atMs,
+  cursor,
+  sample,
+  ...counts
+}: T) {
+  const dry = sample && {
+    dryRun: true,
+    sample: sample.map(({ firedAtMs, ...alert }) => ({
+      ...alert,
+      firedAt: new Date(firedAtMs).toISOString(),
+    })),
+  }
+  return { ...counts, ...dry, at: new Date(atMs).toISOString(), cursor: cursor ?? null }
 }

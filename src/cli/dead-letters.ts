@@ -7,7 +7,7 @@ import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from '.
 import { describeRows } from './deliveries.ts'
 import { instantOption } from './instant.ts'
 import { checkedPage, countDefault, type ListPage, pageMax } from './list.ts'
-import { carryOut, describeDone, describeDryRun, sampleMax } from './long-request.ts'
+import { carryOut, describeDone, describeDryRun } from './long-request.ts'
 import { print, printJson } from './output.ts'
 import { alertIds, countOption, isoOption, UsageError } from './usage.ts'
 
@@ -67,14 +67,13 @@ async function change(
     throw new UsageError('Say which: ids, --sink, --reason, --since, or --all.')
   const [count, word] =
     action === 'retry' ? (['retried', 'put back'] as const) : (['dropped', 'dropped'] as const)
-  if (dryRun) {
-    const { letters } = await listed(daemon, { sink, reason, since }, ids, Number.POSITIVE_INFINITY)
-    const sample = letters.map(({ source, id }) => `${source}.${id}`)
-    if (!options.json) return print(describeDryRun(letters.length, word, sample))
-    return printJson({ dryRun: true, count: letters.length, sample: sample.slice(0, sampleMax) })
-  }
-  const body = { ...selection, ...given({ at }) }
+  const body = { ...selection, ...given({ at, dryRun: dryRun || undefined }) }
   const done = await carryOut(daemon, { path: `/api/v1/dead-letters/${action}`, body, count })
+  if (dryRun) {
+    const { handled, sample, unknown } = done
+    if (options.json) return printJson({ dryRun: true, count: handled, sample, unknown })
+    return print(describeDryRun(done, word))
+  }
   const { handled, gone, unknown, at: began } = done
   if (options.json) printJson({ [count]: handled, gone, unknown, at: began })
   else print(describeDone(done, word))

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { formatCount } from '../admin/page/words/en.ts'
+import { sampleMax } from '../delivery/records/sample.ts'
 import { UserError } from '../lib/errors.ts'
 import { printable } from '../telemetry/printable.ts'
 import { oddAnswerText } from './answered.ts'
@@ -17,6 +18,8 @@ interface LongRequestResult {
   readonly uncounted: boolean
   /** How many the order left where they are, by reason. */
   readonly stayed: NotHandled
+  /** Of a dry run: `SOURCE.ID` of some, the last to fire first. */
+  readonly sample: readonly string[]
   /** When the order began. */
   readonly at: string
 }
@@ -49,11 +52,12 @@ export async function carryOut(
   const { path, body, count } = order
   const total = { handled: 0, gone: 0, looked: 0, unknown: [] as string[] }
   const stayed = { there: 0, busy: 0, unreadable: 0 }
+  const sample = new Map<string, string>()
   let uncounted = false
   // The first call only counts. Its answer has the time that identifies the order, should a later answer be lost.
   let answer = checked(await daemon.post(path, { ...body, limit: 0 }))
   const { at } = answer
-  const bar = progressBar(at)
+  const bar = progressBar(body['dryRun'] ? 'looking' : at)
   try {
     for (let standstills = 0; answer.cursor !== null; ) {
       bar.show(total.looked, answer.total)
@@ -68,9 +72,11 @@ export async function carryOut(
       total.looked += answer.looked
       for (const why of ['there', 'busy', 'unreadable'] as const) stayed[why] += answer[why] ?? 0
       total.unknown.push(...(answer.unknown ?? []))
+      for (const { source, id, firedAt } of answer.sample ?? []) sample.set(`${source}.${id}`, firedAt)
     }
   } catch (thrown) {
     if (!(thrown instanceof UserError)) throw thrown
+    if (body['dryRun']) throw new UserError(`${thrown.message} Nothing was changed.`, { cause: thrown })
     const done = `${formatCount(total.handled)} were ${count} before that`
     const how = order.takesAt === false ? '' : ` with ${printable(goOn(body, at))}`
     throw new UserError(`${thrown.message} ${done}; the same command${how} goes on.`, { cause: thrown })
@@ -78,7 +84,8 @@ export async function carryOut(
     bar.end()
   }
   const { handled, gone, unknown } = total
-  return { handled, gone, unknown, uncounted, stayed, at }
+  const newest = [...sample].sort(([, a], [, b]) => (a < b ? 1 : a > b ? -1 : 0)).map(([name]) => name)
+  return { handled, gone, unknown, uncounted, stayed, sample: newest.slice(0, sampleMax), at }
 }
 
 /** How many a whole order would look at: what it handles, at most. Nothing is changed. */
@@ -102,22 +109,24 @@ function checked(answer: unknown): Answer {
 
 /** `131 would be put back, such as main.1, main.2, main.3; nothing was changed`. */
 export function describeDryRun(
-  count: number,
+  {
+    handled,
+    sample = [],
+    unknown = [],
+    uncounted = false,
+  }: Pick<LongRequestResult, 'handled'> & Partial<LongRequestResult>,
   word: string,
-  sample: readonly string[],
-  unknown: readonly string[] = [],
 ): string {
   const such = sample.length === 0 ? '' : `, such as ${sample.slice(0, sampleMax).join(', ')}`
+  const least = uncounted ? 'at least ' : ''
   return printable(
-    `${formatCount(count)} would be ${word}${such}${unknownText(unknown)}; nothing was changed`,
+    `${least}${formatCount(handled)} would be ${word}${such}${unknownText(unknown)}; nothing was changed`,
   )
 }
 
 function unknownText(unknown: readonly string[]): string {
   return unknown.length === 0 ? '' : `; not known (any more): ${unknown.join(', ')}`
 }
-
-export const sampleMax = 3
 
 /** `12,345 queued, 3 had gone meanwhile; not known (any more): main.4711`. */
 export function describeDone(result: LongRequestResult, word: string): string {
@@ -145,6 +154,7 @@ interface Answer extends Partial<NotHandled> {
   readonly looked: number
   readonly total: number
   readonly unknown?: readonly string[]
+  readonly sample?: readonly { readonly source: string; readonly id: number; readonly firedAt: string }[]
   readonly at: string
   readonly cursor: string | null
 }

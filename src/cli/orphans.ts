@@ -50,7 +50,7 @@ export function orphansCommand(): Command {
           const found = await countOrder(daemon, { path, body })
           return options.json
             ? printJson({ dryRun: true, count: found })
-            : print(describeDryRun(found, count, []))
+            : print(describeDryRun({ handled: found }, count))
         }
         const done = await carryOut(daemon, { path, body, count, takesAt: false })
         if (options.json) printJson({ [count]: done.handled, ...done.stayed, gone: done.gone, at: done.at })

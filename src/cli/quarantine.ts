@@ -50,7 +50,10 @@ export function quarantineCommand(): Command {
       if (Object.keys(selection).length === 0) throw new UsageError('Say which: ids, --source, or --all.')
       if (dryRun) {
         const sample = (await rows()).shown.map(idOf)
-        const text = describeDryRun(sample.length, action === 'retry' ? 'read again' : 'dropped', sample)
+        const text = describeDryRun(
+          { handled: sample.length, sample },
+          action === 'retry' ? 'read again' : 'dropped',
+        )
         return options.json ? printJson({ dryRun: true, count: sample.length }) : print(text)
       }
       const answer = (await daemon.post(`/api/v1/quarantine/${action}`, selection)) as Record<string, number>

@@ -132,6 +132,7 @@ describe('with the token', () => {
     await post('/api/v1/sinks/ops-slack/pause', { comment: 'night shift' })
     await post('/api/v1/sinks/other/pause')
     await post('/api/v1/dead-letters/retry', { all: true, limit: 0 })
+    await post('/api/v1/dead-letters/drop', { all: true, dryRun: true })
     await post('/api/v1/dead-letters/retry', {})
     await post('/api/v1/silences/preview', { match: {} })
     await post('/api/v1/silences', { match: { symbol: ['a'] }, for: '1h', comment: 'known' })

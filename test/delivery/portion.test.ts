@@ -126,6 +126,25 @@ describe('an operation on more than one call takes', () => {
     expect(await queue.getWaitingCount()).toBe(4)
   })
 
+  it('only says what it would do when it runs dry, by the same rules', async () => {
+    const own = await dead(30, ['a', 'b'])
+    const { replay, retry, drop } = own.operations
+    const dry = { dryRun: true } as const
+    const portions = await throughAll((more) => replay({ sinceMs: 0, limit: 7, ...dry, ...more }))
+    expect([sum(portions, 'handled'), sum(portions, 'looked')]).toEqual([60, 60])
+    const shown = portions.flatMap(({ sample = [] }) => sample.map(({ id }) => id))
+    expect(shown).toContain(30)
+    expect(portions.every(({ sample = [] }) => sample.length <= 3)).toBe(true)
+    expect(await drop({ reason: 'other', ...dry })).toMatchObject({ handled: 0, sample: [] })
+    expect(await retry({ ids: ['main.2', 'main.99'], sink: 'b', ...dry })).toMatchObject({
+      ...{ handled: 1, missing: ['main.99'], sample: [{ source: 'main', id: 2 }] },
+    })
+    for (const sink of ['a', 'b']) {
+      expect(await own.queues.queue(sink).getFailedCount()).toBe(30)
+      expect((await own.queues.queue(sink).getJob('main.2'))?.data).not.toHaveProperty('requestedAtMs')
+    }
+  })
+
   it('leaves alone what ended after it began', async () => {
     const own = await dead(4)
     const { drop, list } = own.operations

@@ -9,6 +9,7 @@ import { cli } from '../support/cli.ts'
 import { testFolder, writeConfig } from '../support/process.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { startSmtpReceiver } from '../support/smtp-receiver.ts'
 import { until } from '../support/until.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -271,4 +272,24 @@ it('a route for a kind that no alert ever has is told in the status and logged o
   })
   await until('it is logged', () => lines.some(({ msg }) => msg === sentence))
   expect(lines.filter(({ msg }) => msg === sentence)).toHaveLength(1)
+})
+
+it('a dry run counts each recipient of what was held back, as the order itself sends it', {
+  timeout: 30_000,
+}, async () => {
+  const sandbox = await startSandbox()
+  const [hook, smtp] = [await startWebhookReceiver(), await startSmtpReceiver()]
+  const mail = `  mail: { type: email, smtp: "${smtp.url}", from: a@example.com, to: [b@example.com, c@example.com, d@example.com], allowPrivateNetworks: true }`
+  const routes = '  - { match: { kind: none }, sinks: [mail, hook] }'
+  const text = configText({ feed: sandbox.url, hooks: { hook }, routes })
+  const { url } = await startApp(text.replace('\nroutes:', `\n${mail}\nroutes:`))
+  const rows = sandbox.fireMany(2)
+  for (const { id } of rows) await heldBack(url, id)
+  const [older, newer] = rows.map(({ id }) => `main.${id}`)
+  const order = ['replay', older ?? '', newer ?? '', '--sink', 'mail']
+  expect(await atBridge(url, ...order, '--dry-run')).toBe(
+    `6 would be sent again, such as ${newer}, ${older}; nothing was changed\n`,
+  )
+  expect((await storyOf(url, rows[0]?.id ?? 0))?.deliveries).toEqual([])
+  expect(await atBridge(url, ...order)).toBe('6 queued\n')
 })

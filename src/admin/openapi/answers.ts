@@ -267,10 +267,14 @@ export function portionAnswer(counted: 'queued' | 'retried' | 'dropped') {
     gone: count,
     looked: count,
     total: count,
+    dryRun: z.literal(true).optional(),
+    sample: z.array(sampleAlert).optional(),
     at: instant,
     cursor,
   })
 }
+
+const sampleAlert = z.object({ source: text, id: z.int(), firedAt: instant })
 
 export function orphanPortionAnswer(counted: 'moved' | 'dropped') {
   const stayed = { there: count, busy: count, unreadable: count }

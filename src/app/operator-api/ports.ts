@@ -4,6 +4,7 @@ import type { StatusFacts, StatusView } from '../../admin/status-view.ts'
 import { findingsText, verdictOf } from '../../admin/verdict.ts'
 import { alertOfKey } from '../../alert/alert.ts'
 import { sinkActivity } from '../../delivery/records/activity.ts'
+import { newestOf, sampleOf } from '../../delivery/records/sample.ts'
 import { openReader } from '../../delivery/records/search.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { NotFoundError } from '../../lib/errors.ts'
@@ -106,9 +107,11 @@ export function adminPorts(options: PortsOptions): AdminPorts {
       const portion = await config.replay.replay(order)
       const { missing: ids, atMs, handled } = portion
       // Without a sink in the order, only what was sent is sent again, nothing that was withheld.
-      const { sink } = order
-      const released = sink === undefined ? 0 : await sendWithheld(config, { ids, sink, atMs })
-      return { ...portion, handled: handled + released, missing: await unknownOf(config, ids) }
+      const { sink, dryRun = false } = order
+      const released = sink === undefined ? [] : await sendWithheld(config, { ids, sink, atMs, dryRun })
+      const sample = portion.sample && newestOf([...portion.sample, ...released.map(sampleOf)])
+      const missing = await unknownOf(config, ids)
+      return { ...portion, ...given({ sample }), handled: handled + released.length, missing }
     },
     audit: {
       add: async (row) => active().audit.add({ ...row, ids: [...row.ids] }),

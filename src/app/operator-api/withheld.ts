@@ -47,22 +47,27 @@ export async function withheldRecord(
 }
 
 /**
- * Queues those of these alerts (`SOURCE.ID`) that were withheld, for a sink that has no delivery of them. Returns the
- * number of jobs.
+ * Queues those of these alerts (`SOURCE.ID`) that were withheld, for a sink that has no delivery of them. Returns the jobs, which
+ * a dry run does not queue.
  */
 export async function sendWithheld(
   config: ActiveConfig,
-  order: { readonly ids: readonly string[]; readonly sink: string; readonly atMs: number },
-): Promise<number> {
-  const { ids, sink, atMs } = order
-  let queued = 0
+  order: {
+    readonly ids: readonly string[]
+    readonly sink: string
+    readonly atMs: number
+    readonly dryRun: boolean
+  },
+): Promise<DeliveryJob[]> {
+  const { ids, sink, atMs, dryRun } = order
+  const queued: DeliveryJob[] = []
   for (const name of ids) {
     const { source, id } = alertOfKey(name)
     const record = await withheldRecord(config, source, id)
     if (record === undefined) continue
     const jobs = jobsOf(config, record, { source, sink, nowMs: atMs })
-    await config.queues.enqueue(jobs)
-    queued += jobs.length
+    if (!dryRun) await config.queues.enqueue(jobs)
+    queued.push(...jobs)
   }
   return queued
 }

@@ -1,4 +1,6 @@
+import { fromJobData } from '../../alert/job.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { given } from '../../lib/given.ts'
 import { within } from '../../lib/time-limit.ts'
 import type { TimeRange } from '../../store/by-time.ts'
 import type { AlertJob } from '../processor.ts'
@@ -6,12 +8,14 @@ import { jobIdsOf, type SinkQueues } from '../queues.ts'
 import { stepOn } from '../steps.ts'
 import { readCursor, writeCursor } from './cursor.ts'
 import { countEnded, type EndedSet, endedAfter, lastEndedMs } from './ended.ts'
+import { newestOf, sampleOf } from './sample.ts'
 import {
   type EndState,
   type Order,
   type Portion,
   type Progress,
   progressSchema,
+  type SampleAlert,
   type Selection,
 } from './selection.ts'
 
@@ -55,7 +59,8 @@ export async function runPortion(
     order.cursor === undefined
       ? await begin(operation, order, options)
       : readCursor(progressSchema, order.cursor)
-  const tally = { handled: 0, gone: 0, looked: 0, missing: [] as string[] }
+  const sample: SampleAlert[] | undefined = order.dryRun && []
+  const tally = { handled: 0, gone: 0, looked: 0, missing: [] as string[], ...given({ sample }) }
   const progress = await stepOn(begun, { ...options, limit: order.limit }, tally, (at, left) =>
     step(operation, order, at, left, tally, options),
   )
@@ -68,6 +73,7 @@ interface Tally {
   gone: number
   looked: number
   readonly missing: string[]
+  sample?: SampleAlert[]
 }
 
 /** Read together: a row may be as large as a page of the feed. */
@@ -179,6 +185,15 @@ async function act(
   progress: Progress,
   tally: Tally,
 ): Promise<void> {
+  if (tally.sample !== undefined) {
+    tally.handled += wanted.length
+    const alerts = wanted.flatMap(({ sink, job }) => {
+      const parsed = fromJobData(sink, job.data)
+      return parsed.ok ? [sampleOf(parsed.job)] : []
+    })
+    tally.sample = newestOf([...tally.sample, ...alerts])
+    return
+  }
   const acts = wanted.map((each) => within(actTimeoutMs, operation.name, operation.act(each, progress)))
   for (const act of await Promise.allSettled(acts)) {
     if (act.status === 'rejected') continue

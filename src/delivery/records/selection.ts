@@ -15,7 +15,10 @@ export interface Selection {
 export type EndState = 'completed' | 'failed'
 
 /** An operation on ended deliveries, which is done in portions: each call does one and returns where the next begins. */
-export interface Order extends Selection, PortionOrder {}
+export interface Order extends Selection, PortionOrder {
+  /** Selects by the same rules, and changes nothing: `handled` is what it would be. */
+  readonly dryRun?: true
+}
 
 /** An operation that is carried out in portions: the caller repeats it with the cursor of the answer. */
 export interface PortionOrder {
@@ -32,6 +35,14 @@ export interface PortionOrder {
   readonly limit?: number
 }
 
+/** One that an operation means, for people to know it by. */
+export interface SampleAlert {
+  readonly source: string
+  readonly id: number
+  /** When it fired; when it was first seen where that is not known. */
+  readonly firedAtMs: number
+}
+
 export interface Portion extends PortionEnd {
   readonly handled: number
   /** Were selected, but gone when they were reached: too old by now, or another request was faster. */
@@ -39,6 +50,8 @@ export interface Portion extends PortionEnd {
   readonly looked: number
   /** Ids of the selection that have no record in any of its sinks. */
   readonly missing: readonly string[]
+  /** Only of a dry run: the alerts of the portion that fired last, each once. */
+  readonly sample?: readonly SampleAlert[]
 }
 
 /** How far an operation is after a portion, for the caller. */
