@@ -14,7 +14,7 @@ import { createContextWaits } from './context-waits.ts'
 /** What the routes of the config in force ask of an alert, also of one that was queued under another config. */
 export function findContextBy(active: () => ActiveConfig, clock: Clock): FindContext {
   const waits = createContextWaits(clock)
-  return (job, { isFirst, signals, queue }) => {
+  return (job, { isFirst, waitMsMax, signals, queue }) => {
     const { config, sources } = active()
     const { alert, sink, seenAtMs } = job
     const routes = config.routes.filter(({ context, sinks }) => context.length > 0 && sinks.includes(sink))
@@ -30,7 +30,8 @@ export function findContextBy(active: () => ActiveConfig, clock: Clock): FindCon
       const deadlineMs = queue.isFull ? await shortestDeadline(job, config) : deadlineOf(config, alert.source)
       const wait = waits.begin(sink, queue.emptyMs, deadlineMs)
       try {
-        return await context.find(alert, names, { seenAtMs, mayBuy: isFirst, waitMs: wait.leftMs, signal })
+        const waitMs = Math.min(wait.leftMs, waitMsMax)
+        return await context.find(alert, names, { seenAtMs, mayBuy: isFirst, waitMs, signal })
       } finally {
         wait.end()
       }

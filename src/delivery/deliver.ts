@@ -90,6 +90,8 @@ export type FindContext = (
   job: DeliveryJob,
   options: {
     readonly isFirst: boolean
+    /** How long the alert may wait at most, so that it goes out before it expires. */
+    readonly waitMsMax: number
     readonly signals: readonly AbortSignal[]
     readonly queue: QueueState
   },
@@ -125,7 +127,11 @@ export async function deliver(job: LockedJob, signal: AbortSignal, deps: Deliver
   if (signal.aborted) return { step: 'not_ours' }
   const lookup = foundFor(
     delivery,
-    { isFirst: job.number === 1, signals: [signal, deps.stopping], queue: deps.queueState() },
+    {
+      isFirst: job.number === 1,
+      waitMsMax: (expiresAtMs(delivery, settings) - clock.now()) * contextWaitShare,
+      ...{ signals: [signal, deps.stopping], queue: deps.queueState() },
+    },
     deps,
   )
   const found = lookup && (await (deps.batcher?.expect(delivery.target, lookup) ?? lookup))
@@ -153,6 +159,9 @@ export async function deliver(job: LockedJob, signal: AbortSignal, deps: Deliver
   const earlyMs = Math.max(0, (fields?.earlyMs ?? 0) - (clock.monotonicMs() - readAtMs))
   return { ...sent, job: delivery, name, earlyMs }
 }
+
+/** Of the time that an alert has left until it expires. The rest is for the send. */
+const contextWaitShare = 0.5
 
 /** An alert goes out without its context, also where a fault of this program is the reason. */
 function foundFor(

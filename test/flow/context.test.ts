@@ -138,6 +138,23 @@ describe('a route with context', () => {
     },
   )
 
+  it('is waited for no longer than its alert may be late: half of what is left until it expires', async () => {
+    const sandbox = await startSandbox()
+    const hook = await startWebhookReceiver()
+    const endpoint = 'instruments/{instrument}/prices'
+    sandbox.fault({ kind: 'slow', delayMs: 9_500, endpoint, times: 0 })
+    const routes = '[{ sinks: [hook], context: [price, chart] }]'
+    const text = configOf(sandbox.url, { hook: hook.url }, { routes, context: '{ deadline: 9s }' })
+    await startApp(text.replace('type: webhook', 'type: webhook, expireAfter: 6s'))
+    await until('the first poll', () => sandbox.requests.length > 0)
+    const { id } = sandbox.fire({ symbol: 'فولاد', slug: 'foolad' })
+    const [request] = await hook.received(1)
+    expect(bodyOf(request).data).toMatchObject({
+      delivery: { id },
+      context: { price: { data: { symbol: 'فولاد' } }, skipped: [{ what: 'chart', why: 'deadline' }] },
+    })
+  })
+
   it('is waited for as long as the source of each alert says, where two share a sink', async () => {
     const [quick, patient] = [await startSandbox(), await startSandbox()]
     const [wide, narrow] = [await startWebhookReceiver(), await startWebhookReceiver()]
