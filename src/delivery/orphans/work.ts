@@ -95,9 +95,8 @@ async function moveDead(
   const target = queues.queue(to)
   const made = copies.map(storedJob)
   await noteTargets(queues.redis, target, made)
-  const here = [queue.toKey('failed'), queue.toKey(id), queue.toKey(`${id}:logs`)]
   const keys = [
-    ...here,
+    ...['failed', id, `${id}:logs`, `${id}:lock`].map((each) => queue.toKey(each)),
     target.toKey('failed'),
     ...made.flatMap((copy) => [target.toKey(copy.id), target.toKey(`${copy.id}:logs`)]),
   ]

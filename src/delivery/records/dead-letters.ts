@@ -83,12 +83,15 @@ function ofLetters(order: Order): Omit<Operation, 'name' | 'act'> {
 }
 
 /**
- * KEYS the failed jobs, the set of dropped ids, then what belongs to the job · ARGV id, those of `rememberDropped`
- * Returns 1, or 0 when it is no dead letter any more: then another request is sending it again.
+ * KEYS the failed jobs, the set of dropped ids, the job, its logs · ARGV id, those of `rememberDropped`
+ * Returns 1, or 0 when it is no dead letter any more: then another request is sending it again. Where Redis refuses its middle, the
+ * next call continues: a job in no list would be found, and sent. A Redis that refuses DEL refuses it for the logs.
  */
 const dropScript = `
-if redis.call('ZREM', KEYS[1], ARGV[1]) == 0 then return 0 end${rememberDropped('KEYS[2]')}
-for index = 3, #KEYS do redis.call('DEL', KEYS[index]) end
+if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end${rememberDropped('KEYS[2]')}
+redis.call('DEL', KEYS[4])
+redis.call('ZREM', KEYS[1], ARGV[1])
+redis.call('DEL', KEYS[3])
 return 1
 `
 
