@@ -1,6 +1,7 @@
 import { alertKey } from '../alert/alert.ts'
 import type { Display } from '../alert/display.ts'
 import { oneLine } from '../alert/text.ts'
+import { looksLikeToken } from '../lib/secret.ts'
 import type { Parcel } from './sink.ts'
 import { escapingOf } from './template/escaping.ts'
 import { createTemplate } from './template/template.ts'
@@ -13,6 +14,8 @@ import { SinkError } from './transport/fault.ts'
  */
 interface BodyWriter {
   readonly contentType: string
+  /** What may be a credential of the receiver in a template: an answer may repeat it. */
+  readonly tokens: readonly string[]
   /** Throws a SinkError (`unrenderable`). */
   write(parcel: Parcel): string
 }
@@ -27,12 +30,15 @@ export function bodyWriter(options: BodyOptions, display: Display): BodyWriter {
   const { format, template: text, contentType = 'application/json' } = options
   if (text !== undefined) {
     const template = createTemplate(text, escapingOf(contentType), display)
-    return { contentType, write: (parcel) => template.render(parcel) }
+    const tokens = (text.match(words) ?? []).filter(looksLikeToken)
+    return { contentType, tokens, write: (parcel) => template.render(parcel) }
   }
   return format === 'cloudevents'
-    ? { contentType: 'application/cloudevents+json; charset=UTF-8', write: cloudEvent }
-    : { contentType: 'application/json', write: webhookBody }
+    ? { contentType: 'application/cloudevents+json; charset=UTF-8', tokens: [], write: cloudEvent }
+    : { contentType: 'application/json', tokens: [], write: webhookBody }
 }
+
+const words = /[^\s"'{}()|:;,=&./]+/g
 
 /** What receivers get: the row of the feed with every field as it came. */
 export function webhookBody(parcel: Parcel): string {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { serve } from './serving.ts'
 
-/** A receiver may repeat a credential of its address: alone, or in the address as web applications do for an unknown one. */
+/** A receiver may repeat a credential of its address, alone or in the address as web applications do for an unknown one, or of a template. */
 
 const key = 'canaryOfOneWord'
 
@@ -37,3 +37,13 @@ test.each(['webhook', 'http', 'slack', 'teams', 'discord'])(
     }
   },
 )
+
+test.each(['webhook', 'http'])('a key in the template of a %s sink is not shown', async (type) => {
+  const template = '{ "token": "canary-of-some-words", "user": "u7canary", "message": "{{ headline }}" }'
+  const { outcome, body } = await serve({
+    config: (origin) => ({ type, url: `${origin}/in`, template }),
+    answer: { status: 400, body: 'got {"token":"canary-of-some-words"} of u7canary, which is no key' },
+  })
+  expect(body).toMatchObject({ token: 'canary-of-some-words', user: 'u7canary' })
+  expect(outcome.answer.text).toBe('got {"token":"[redacted]"} of [redacted], which is no key')
+})

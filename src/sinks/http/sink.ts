@@ -27,6 +27,7 @@ function createHttpSink(name: string, config: HttpSinkConfig, tools: SinkTools):
   return createRequestSink(name, config, tools, (parcel, helpers, attempt) => {
     const url = templateOf(helpers.reveal(config.url).trim()).render(parcel)
     hideUrl(url, helpers)
+    for (const token of writer.tokens) helpers.hide(token)
     return {
       url: url.href,
       method: config.method,

@@ -18,7 +18,7 @@ export const webhook = { schema: webhookConfigSchema, create: createWebhookSink 
 function createWebhookSink(name: string, config: WebhookConfig, tools: SinkTools): Sink {
   const writer = bodyWriter(config, tools.display)
   const signers = signersOf(config)
-  const tokens = tokensIn(new URL(config.url))
+  const tokens = [...tokensIn(new URL(config.url)), ...writer.tokens]
   return createRequestSink(name, config, tools, (parcel, helpers, attempt) => {
     for (const token of tokens) helpers.hide(token)
     const body = writer.write(parcel)
