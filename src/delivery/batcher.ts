@@ -30,7 +30,8 @@ interface BatcherOptions {
 
 interface Group {
   readonly waiting: Set<PendingMember>
-  readonly openedAtMs: number
+  /** By the monotonic clock: it is open no longer than this. */
+  limitMs: number
   timer: NodeJS.Timeout
 }
 
@@ -106,11 +107,12 @@ export class Batcher {
     const nowMs = clock.monotonicMs()
     const group = this.#groups.get(target) ?? {
       waiting: new Set(),
-      openedAtMs: nowMs,
+      limitMs: nowMs + (plan.kind === 'burst' ? plan.windowMs : digestWaitMsMax),
       timer: setTimeout(() => {}, 0),
     }
     this.#groups.set(target, group)
     group.waiting.add(waiting)
+    group.limitMs = Math.min(group.limitMs, nowMs + waiting.waitMsMax)
     this.#closeLater(target, group)
     waiting.signal.addEventListener('abort', () => this.#leave(group, waiting), { once: true })
     if (waiting.signal.aborted) this.#leave(group, waiting)
@@ -120,7 +122,7 @@ export class Batcher {
   #closeLater(target: string, group: Group): void {
     const { plan } = this.#options.batch
     const nowMs = this.#options.clock.monotonicMs()
-    const limitMs = group.openedAtMs + (plan.kind === 'burst' ? plan.windowMs : digestWaitMsMax)
+    const { limitMs } = group
     const endMs = plan.kind === 'burst' ? limitMs : Math.min(nowMs + quietMs, limitMs)
     clearTimeout(group.timer)
     group.timer = setTimeout(

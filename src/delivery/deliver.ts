@@ -129,7 +129,7 @@ export async function deliver(job: LockedJob, signal: AbortSignal, deps: Deliver
     delivery,
     {
       isFirst: job.number === 1,
-      waitMsMax: (expiresAtMs(delivery, settings) - clock.now()) * contextWaitShare,
+      waitMsMax: (expiresAtMs(delivery, settings) - clock.now()) * expiryWaitShare,
       ...{ signals: [signal, deps.stopping], queue: deps.queueState() },
     },
     deps,
@@ -143,6 +143,7 @@ export async function deliver(job: LockedJob, signal: AbortSignal, deps: Deliver
     ...(found === undefined ? {} : { context: found }),
     number: job.number,
     isLast: isLastAttempt(at, settings),
+    waitMsMax: (at.expiresAtMs - at.nowMs) * expiryWaitShare,
     signal,
     // A process that was frozen, or without Redis for a while, may have lost the job without noticing.
     ready: async () => {
@@ -160,8 +161,8 @@ export async function deliver(job: LockedJob, signal: AbortSignal, deps: Deliver
   return { ...sent, job: delivery, name, earlyMs }
 }
 
-/** Of the time that an alert has left until it expires. The rest is for the send. */
-const contextWaitShare = 0.5
+/** Of the time that an alert has left until it expires: so long it waits for context, or for others. The rest is for the send. */
+const expiryWaitShare = 0.5
 
 /** An alert goes out without its context, also where a fault of this program is the reason. */
 function foundFor(

@@ -15,6 +15,8 @@ export interface Member extends Parcel {
   readonly number: number
   /** If this attempt fails, there is no other. */
   readonly isLast: boolean
+  /** How long it may wait for others at most, so that it goes out before it expires. */
+  readonly waitMsMax: number
   readonly signal: AbortSignal
   /** Asked right before the send: the job is still ours and still worth sending. */
   ready(): Promise<boolean>

@@ -227,6 +227,19 @@ describe('a burst', () => {
     }
   })
 
+  it('goes out before an alert in it expires, though the window is longer', async () => {
+    const { queues, sender } = rig(server, ['ops'])
+    const { sink, sizes } = batchSink({ ...burst, windowMs: 60_000 })
+    const fired = seenNow(jobs('ops', 1, 9))
+    await queues.enqueue(fired)
+    sender([sink], { settings: { expireAfterMs: 5_000 } })
+    await until('all have an end', async () => {
+      const { completed = 0, failed = 0 } = await queues.queue('ops').getJobCounts('completed', 'failed')
+      return completed + failed === 9
+    })
+    expect(sizes()).toEqual([1, 1, 7])
+  })
+
   it('goes out at once when the process is asked to stop', async () => {
     const { queues, sender } = rig(server, ['ops'])
     const { sink, sizes } = batchSink({ ...burst, windowMs: 60_000 })

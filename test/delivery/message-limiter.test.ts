@@ -88,5 +88,5 @@ describe.each([-dayMs, dayMs])('a wall clock that is set by %d ms', (byMs) => {
 
 function member(id: number): Member {
   const { alert } = deliveryJob(testSink('ops').name, id)
-  return { alert, number: 1, isLast: false, signal, ready: async () => true }
+  return { alert, number: 1, isLast: false, waitMsMax: 60_000, signal, ready: async () => true }
 }
