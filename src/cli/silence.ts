@@ -1,10 +1,13 @@
 import { Command } from 'commander'
 import type { SilenceView } from '../admin/delivery-view.ts'
+import { formatCount } from '../admin/page/words/en.ts'
+import type { SilencePreview } from '../admin/ports.ts'
 import { type AlertField, alertFields, type RuleField, ruleFields } from '../alert/fields.ts'
+import { UserError } from '../lib/errors.ts'
 import { given } from '../lib/given.ts'
 import { printable } from '../telemetry/printable.ts'
 import { namedCommand, withExamples } from './command-texts.ts'
-import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
+import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { listPages } from './list.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
@@ -46,10 +49,32 @@ function addCommand(): Command {
         match: matchOf(match),
         ...given({ for: span, endsAt: until, comment }),
       }
-      const answer = (await connectDaemon(options).post('/api/v1/silences', order)) as { data: SilenceView }
-      if (options.json) printJson(answer.data)
-      else print(printable(`silence ${answer.data.id} is set until ${answer.data.endsAt}`))
+      const daemon = connectDaemon(options)
+      const answer = (await daemon.post('/api/v1/silences', order)) as { data: SilenceView }
+      if (options.json) return printJson(answer.data)
+      const { id, endsAt } = answer.data
+      print(printable(`silence ${id} is set until ${endsAt}${await matchingText(daemon, match)}`))
     })
+}
+
+/** What the silence would have held back; empty where the bridge does not say, since the silence is set all the same. */
+async function matchingText(daemon: Daemon, given: readonly string[]): Promise<string> {
+  const asked = daemon.post('/api/v1/silences/preview', { match: matchOf(given) })
+  const answer = await asked.catch((thrown: unknown) => {
+    if (thrown instanceof UserError) return undefined
+    throw thrown
+  })
+  const { matching, looked } = (answer ?? {}) as Partial<SilencePreview>
+  if (typeof matching !== 'number' || typeof looked !== 'number') return ''
+  const plain = given.map((text) => matcherForm.exec(text) ?? []).find(isPatternAsText)
+  const [text, field, , value] = matching === 0 && plain ? plain : []
+  const hint =
+    text === undefined ? '' : ` (${text} is compared as it is written: ${field}*=${value} is the pattern)`
+  return `; ${formatCount(matching)} of the ${formatCount(looked)} alerts of the last day would have matched${hint}`
+}
+
+function isPatternAsText([, , operator, value = '']: readonly string[]): boolean {
+  return operator === '=' && value.includes('*')
 }
 
 function subcommand(name: string, does: string, example: string): Command {
@@ -80,6 +105,8 @@ function expireCommand(): Command {
     })
 }
 
+const matcherForm = /^([A-Za-z.]+)(!=|=~|!~|\*=|=)(.+)$/s
+
 type Written = string | Readonly<Record<string, unknown>>
 
 /**
@@ -90,7 +117,7 @@ export function matchOf(given: readonly string[]): Record<string, unknown> {
   const fields: Record<string, Written[]> = {}
   const rule: Record<string, Written[]> = {}
   for (const text of given) {
-    const parsed = /^([A-Za-z.]+)(!=|=~|!~|\*=|=)(.+)$/s.exec(text)
+    const parsed = matcherForm.exec(text)
     const [, name = '', operator = '', value = ''] = parsed ?? []
     const place = name.startsWith('rule.') ? rule : fields
     const field = name.replace(/^rule\./, '')

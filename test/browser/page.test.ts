@@ -175,6 +175,20 @@ describe('a button', () => {
     done.resolve()
   })
 
+  it('shows its preview also after a press that never ended on the page', async () => {
+    const { url, some } = await rig(204, { history: 1 })
+    await some('delivered', 1)
+    const { page } = await open(url)
+    await page.locator('.alerts .meta a[href^="/alerts/"]').first().click()
+    await page.getByRole('button', { name: 'Silence what is like it' }).click()
+    await page.locator('#act-token input').fill(adminToken)
+    await page.locator('#act-ask').dispatchEvent('pointerdown', { button: 2 })
+    await page.locator('#act-token input').press('Tab')
+    await said(page)
+      .filter({ hasText: /would have matched/ })
+      .waitFor()
+  })
+
   it('that resumes a sink takes that back to the pause that was: its end and its comment', async () => {
     const { url, sinkNow } = await rig(204)
     const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }

@@ -125,6 +125,29 @@ it('a dry run says how many and names some, and changes nothing', async () => {
   expect(calls).toEqual([['quarantine', expect.anything()]])
 })
 
+it('a silence that holds nothing back says so, and how a pattern is written', async () => {
+  const { port } = await listening({
+    silences: {
+      ...{ list: async () => [], expire: async () => true },
+      add: async () => ({ id: 's1', match: {}, startsAt: '', endsAt: 'noon', comment: '', problem: null }),
+      preview: async (match) => ({ matching: 'symbol' in match ? 0 : 3, looked: 9, sample: [] }),
+    },
+  })
+  const add = async (match: string) => {
+    const at = ['--for', '1h', '--url', `http://127.0.0.1:${port}`, '--token', token]
+    return (await run(silenceCommand(), 'add', '--match', match, ...at)).out
+  }
+  expect(await add('kind=price')).toBe(
+    'silence s1 is set until noon; 3 of the 9 alerts of the last day would have matched\n',
+  )
+  expect(await add('symbol=SIL')).toBe(
+    'silence s1 is set until noon; 0 of the 9 alerts of the last day would have matched\n',
+  )
+  expect(await add('symbol=SIL*')).toMatch(
+    /0 of the 9 .* matched \(symbol=SIL\* is compared as it is written: symbol\*=SIL\* is the pattern\)\n$/,
+  )
+})
+
 describe('of the config', () => {
   it('only http is needed: no variable, file or mistake beside it is in the way', async () => {
     const { port, calls } = await listening()

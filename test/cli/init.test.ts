@@ -105,7 +105,7 @@ describe('init with options', () => {
   })
 
   it.each([
-    ['another token', { MARKET_DATA_TOKEN: 'wrong' }, 'webhook,url=https://a.example', /token/],
+    ['another token', { MARKET_DATA_TOKEN: 'wrong' }, 'webhook,url=https://a.example', /token.*[^.]\.$/m],
     [
       'a receiver that is not reached',
       {},

@@ -59,9 +59,12 @@ export const actScript = `
   let asks = 0
   /** Resolves when no button is being pressed: one that moves meanwhile, since text above it came or went, misses its click. */
   let pressed = Promise.resolve()
+  /** A press that ends outside of the page, or in a menu of the browser, may never be seen to end. */
+  const pressMaxMs = 1_000
   box.addEventListener('pointerdown', () => {
     pressed = new Promise((resolve) => {
       for (const name of ['pointerup', 'pointercancel']) addEventListener(name, () => setTimeout(resolve), { once: true })
+      setTimeout(resolve, pressMaxMs)
     })
   })
   const isStillAsked = async (ask) => {

@@ -52,7 +52,7 @@ export async function collectParts(wanted: InitOptions, context: Context): Promi
     const { main } = configWith(part, [placeholder], file).config.sources
     if (!checked || main === undefined) return
     const found = await checkToken(main.baseUrl, main.token)
-    if (!found.ok) throw new UserError(`${found.text}.`)
+    if (!found.ok) throw new UserError(`${found.text.replace(/\.$/, '')}.`)
     token = found
     say(`main: ${found.text}`)
   })
