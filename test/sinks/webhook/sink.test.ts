@@ -202,11 +202,11 @@ describe('headers', () => {
 
 describe('the answer', () => {
   test.each([
-    ['7', 7_000],
-    [new Date(Date.now() + 90_000).toUTCString(), expect.closeTo(90_000, -4)],
-    ['soon', undefined],
-  ])('with Retry-After %s asks for that pause', async (header, afterMs) => {
-    receiver.answerWith({ status: 429, headers: { 'retry-after': header }, body: 'slow down' })
+    ['in seconds', () => '7', 7_000],
+    ['as a date', () => new Date(Date.now() + 90_000).toUTCString(), expect.closeTo(90_000, -4)],
+    ['as neither', () => 'soon', undefined],
+  ])('with Retry-After %s asks for that pause', async (_form, header, afterMs) => {
+    receiver.answerWith({ status: 429, headers: { 'retry-after': header() }, body: 'slow down' })
     const outcome = await sinkTo(receiver.url).send(persian, attempt())
     expect(outcome).toMatchObject({
       kind: 'retry',
