@@ -248,3 +248,13 @@ test('an alert with nulls is as readable as one without', () => {
     '{ "s": "{{ delivery.symbol }}", "w": {{ why }}, "p": "{{ delivery.payload[1] }}", "u": "{{ delivery.slug | upcase }}" }'
   expect(JSON.parse(fill(text, 'json', bare))).toEqual({ s: '', w: null, p: '', u: '' })
 })
+
+test('a template is tried with context, too', () => {
+  const closes = (body: string) =>
+    `{"closes":[{% for p in context.chart.data.points %}${body}{% endfor %}],"p":{{ context.price.data.last }}}`
+  expect(templateProblem(closes('{{ p.close }},'), 'json')).toMatch(
+    /^tried with an alert with its price and its chart: the template made no valid JSON/,
+  )
+  for (const body of ['{{ p.close }}{% unless forloop.last %},{% endunless %}', ''])
+    expect(templateProblem(closes(body), 'json')).toBeUndefined()
+})

@@ -63,7 +63,7 @@ function problemOf(text: string, escaping: Escaping): string | undefined {
   const problem = formProblem(text, escaping)
   if (problem !== undefined) return problem
   const template = createTemplate(text, escaping, trialDisplay)
-  return trialProblem((alert) => template.render({ alert }))
+  return trialProblem((parcel) => template.render(parcel))
 }
 
 /** Why `text` is no template at all. */

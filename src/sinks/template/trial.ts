@@ -1,7 +1,9 @@
-import { type Alert, parseRow } from '../../alert/alert.ts'
+import { parseRow } from '../../alert/alert.ts'
+import { contextKinds } from '../../alert/context.ts'
 import { isCpuLimitSpent } from '../../alert/cpu-limit.ts'
-import { sampleAlert } from '../../alert/sample.ts'
+import { sampleAlert, sampleContext } from '../../alert/sample.ts'
 import { toError } from '../../lib/errors.ts'
+import type { Parcel } from '../sink.ts'
 
 /**
  * The alerts that every template is tried with at the check of the config: what the feed documents, what it does not
@@ -12,20 +14,20 @@ interface Trial {
   readonly name: string
   /** Within what the API documents. Templates of addresses are tried only with these: a path needs its values. */
   readonly isDocumented: boolean
-  readonly alert: Alert
+  readonly parcel: Pick<Parcel, 'alert' | 'context'>
 }
 
 /** The sentence about the first of them that `render` throws over. */
 export function trialProblem(
-  render: (alert: Alert) => unknown,
+  render: (parcel: Trial['parcel']) => unknown,
   options: { documentedOnly?: boolean } = {},
 ): string | undefined {
   trials ??= madeTrials()
-  for (const { name, isDocumented, alert } of trials) {
+  for (const { name, isDocumented, parcel } of trials) {
     if (options.documentedOnly === true && !isDocumented) continue
     if (isCpuLimitSpent()) return cpuLimitSpent
     try {
-      render(alert)
+      render(parcel)
     } catch (error) {
       return `tried with an alert ${name}: ${toError(error).message}`
     }
@@ -36,7 +38,9 @@ export function trialProblem(
 export const cpuLimitSpent =
   'was not tried to the end: with the templates and patterns before it that takes too long; fewer or simpler ones are needed'
 
-const sample = sampleAlert(Date.UTC(2026, 0, 1)).row
+const sampleMs = Date.UTC(2026, 0, 1)
+const alert = sampleAlert(sampleMs)
+const sample = alert.row
 const nullable = ['symbol', 'slug', 'why', 'notifiedAt']
 const others = Object.keys(sample).filter((field) => field !== 'id' && !nullable.includes(field))
 
@@ -59,6 +63,11 @@ function madeTrials(): Trial[] {
         { ...each(texts, 'دراز long '.repeat(1_000)), payload: Array(500).fill('x=1') },
       ],
     ]),
+    {
+      name: 'with its price and its chart',
+      isDocumented: false,
+      parcel: { alert, context: sampleContext(contextKinds, sampleMs) },
+    },
     ...trialsOf(false, [
       ...others.map((field) => [`whose ${field} is null`, { [field]: null }] as const),
       ['with empty texts', each(texts, '')],
@@ -80,7 +89,7 @@ function trialsOf(
   return written.flatMap(([name, change]) => {
     const row = Object.entries({ ...sample, ...change }).filter(([, value]) => value !== undefined)
     const parsed = parseRow('test', Object.fromEntries(row))
-    return parsed.ok ? [{ name, isDocumented, alert: parsed.alert }] : []
+    return parsed.ok ? [{ name, isDocumented, parcel: { alert: parsed.alert } }] : []
   })
 }
 

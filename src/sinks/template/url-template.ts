@@ -25,7 +25,7 @@ function trialOf(text: string): string | undefined {
   if (formProblem(text, 'url') !== undefined)
     return 'the template in the address cannot be used (a value is written {{ symbol }}, and none may be raw)'
   const template = createUrlTemplate(text, trialDisplay)
-  return trialProblem((alert) => template.render({ alert }), { documentedOnly: true })
+  return trialProblem((parcel) => template.render(parcel), { documentedOnly: true })
 }
 
 export interface UrlTemplate {
