@@ -8,7 +8,7 @@ import { findMarkPeriod, isProven, type MarkPeriod, type Phase } from './marks/p
 import { emptyMemory, type Memory, nextAfter, readMemory, saveMemory } from './memory.ts'
 import { type DecisionState, decide } from './pace/decide.ts'
 import { beginDay, pacesOf } from './pace/family.ts'
-import { fewInstants, fewUnits, isWorthwhile, restOfFew } from './pace/few.ts'
+import { fewInstants, fewStepMs, fewUnits, isWorthwhile, restOfFew } from './pace/few.ts'
 import { beginGuardedDay, floorOf } from './pace/guard.ts'
 import { hasUsualLongest, limitsFor } from './pace/solve.ts'
 import type {
@@ -94,7 +94,7 @@ class LearnedSchedule implements Schedule {
     const floor = Math.min(limits.ceiling, Math.max(limits.floor, guarded))
     // Chosen instants may be most of a day apart.
     const mayChoose = budget.unitsPerDay <= fewUnits && hasUsualLongest(options)
-    const longestMs = 1_000 / floor
+    const longestMs = Math.floor(1_000 / floor / fewStepMs) * fewStepMs
     const few = mayChoose ? this.#fewInstants(forecast, budget.unitsPerDay, longestMs) : undefined
     this.#expectation = { forecast, paces, few }
     if (few && isWorthwhile(memory.few)) return this.#planFew(few, { forecast, lastAtMs, longestMs }, budget)

@@ -31,6 +31,7 @@ it('a day that turns out otherwise can go on from any instant: most of the even 
 it.each([
   ['an hour before the end of the day, with more units than there is time for', 50, 23],
   ['long after the longest gap', 10, -20],
+  ['after a silence, with fewer units than usual', 6, -5.6],
   ['just before the end of the day', 3, 23.99],
 ])('what is left of the units goes after the last poll: %s', (_, polls, lastHour) => {
   const lastAtMs = lastHour * hourMs

@@ -1,4 +1,5 @@
 import type { DayForecast } from '../forecast/outlook.ts'
+import { binMs } from '../forecast/profile.ts'
 import type { BudgetDay } from '../schedule.ts'
 import { keptShareMin } from './guard.ts'
 import { clamp } from './solve.ts'
@@ -20,6 +21,8 @@ const worthwhile = 0.9
 const kept = 0.9
 /** Steps of the forecast that make one of these steps. */
 const stepsTogether = 2
+/** Gaps are whole steps. */
+export const fewStepMs = stepsTogether * binMs
 /**
  * The first and the last poll of a day depend on each other: each round plans with those of the round before. Where the rounds end
  * depends on the instants that they begin with, so several are tried (market at two units: 0.73 of even with one, 0.54 with eight;
@@ -185,24 +188,17 @@ function place(
     poll === 0 ? first : Math.max(first + poll, Math.ceil(last - (polls - poll - 0.5) / kept))
   let costs = new Float64Array(last + 1).fill(Number.POSITIVE_INFINITY)
   // Where the longest gap is over already, a poll is due at once.
-  for (let end = first; end <= Math.min(last, Math.max(first, previous + longest)); end++)
-    costs[end] = waiting(steps, previous, end)
+  let [from, to] = [first, Math.min(last, Math.max(first, previous + longest))]
+  for (let end = from; end <= to; end++) costs[end] = waiting(steps, previous, end)
   const before: Int16Array[] = []
   for (let poll = 1; poll < polls; poll++) {
-    const extended = new Float64Array(last + 1).fill(Number.POSITIVE_INFINITY)
-    const from = new Int16Array(last + 1)
-    for (let end = earliest(poll); end <= last; end++) {
-      let least = Number.POSITIVE_INFINITY
-      for (let at = Math.max(first + poll - 1, end - longest); at < end; at++) {
-        const cost = (costs[at] ?? 0) + waiting(steps, at, end)
-        if (cost >= least) continue
-        least = cost
-        from[end] = at
-      }
-      extended[end] = least
-    }
-    before.push(from)
-    costs = extended
+    // After a long silence the longest gap may ask for more polls than are to be used so early: it comes first.
+    const until = Math.min(last, to + longest)
+    const reach = { from: Math.max(from + 1, Math.min(earliest(poll), until)), to: until }
+    const extended = extend(steps, costs, { from, to, longest }, reach)
+    before.push(extended.from)
+    costs = extended.costs
+    ;[from, to] = [reach.from, reach.to]
   }
   let best = { cost: Number.POSITIVE_INFINITY, end: last }
   for (let end = Math.max(first, next - longest); end <= last; end++) {
@@ -212,4 +208,40 @@ function place(
   const ends = [best.end]
   for (const from of before.toReversed()) ends.unshift(from[ends[0] ?? 0] ?? 0)
   return ends
+}
+
+/**
+ * The least cost of each end within `reach`, and the end of the poll before it, which is at one of `ends` and no further away
+ * than the longest gap. Of two ends the later one never has the earlier best poll before it, since what waits in a gap grows
+ * faster the longer the gap is already; so the middle end halves what is left to try for those on either side of it.
+ */
+function extend(
+  steps: DaySteps,
+  costs: Float64Array,
+  ends: { readonly from: number; readonly to: number; readonly longest: number },
+  reach: { readonly from: number; readonly to: number },
+) {
+  const { events, moments } = steps
+  const extended = new Float64Array(costs.length).fill(Number.POSITIVE_INFINITY)
+  const before = new Int16Array(costs.length)
+  const between = (low: number, high: number, earliest: number, latest: number) => {
+    if (low > high) return
+    const end = (low + high) >> 1
+    let least = Number.POSITIVE_INFINITY
+    let best = earliest
+    const last = Math.min(latest, end - 1)
+    for (let at = Math.max(earliest, end - ends.longest); at <= last; at++) {
+      // As `waiting`, less what all have in common.
+      const cost = (costs[at] ?? 0) + (moments[at] ?? 0) - end * (events[at] ?? 0)
+      if (cost >= least) continue
+      least = cost
+      best = at
+    }
+    extended[end] = (costs[best] ?? 0) + waiting(steps, best, end)
+    before[end] = best
+    between(low, end - 1, earliest, best)
+    between(end + 1, high, best, latest)
+  }
+  between(reach.from, reach.to, ends.from, ends.to)
+  return { costs: extended, from: before }
 }
