@@ -1,5 +1,8 @@
 /** The scripts of `walk-state.ts`. Each is one indivisible change or reading; all keys share a hash tag. */
 
+/** Which run of which server this is; '' where it does not say. */
+const server = `string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or ''`
+
 /**
  * KEYS meta, seen, uncovered, stretch, quarantine, quarantined, quarantinedTimes
  * ARGV new id, id of a stored walk to replace (or ''), scope as JSON
@@ -29,7 +32,7 @@ return {created, redis.call('ZCARD', KEYS[2]), redis.call('HGETALL', KEYS[1]), r
 
 /**
  * KEYS meta, seen, uncovered, stretch, quarantinedTimes · ARGV keys of rows
- * Returns: fields of meta, open stretches as JSON, score of each row in seen, in uncovered and in quarantinedTimes.
+ * Returns: fields of meta, open stretches as JSON, score of each row in seen, in uncovered and in quarantinedTimes, the server.
  */
 export const lookScript = `
 local seen, uncovered, quarantined = {}, {}, {}
@@ -38,16 +41,19 @@ if #ARGV > 0 then
   uncovered = redis.call('ZMSCORE', KEYS[3], unpack(ARGV))
   quarantined = redis.call('ZMSCORE', KEYS[5], unpack(ARGV))
 end
-return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, uncovered, quarantined}
+return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, uncovered, quarantined, ${server}}
 `
 
 /**
  * KEYS meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes, seenByHalfHour
  * ARGV id, version, change as JSON, seenWindowMs, rows to forget at most (and what was shown with the last of them),
  *   quarantined rows to keep, and their bytes, the time of the caller (ms), rows that are kept however old they are,
- *   the field of the caller's half hour, the number of the oldest half hour that is kept
+ *   the field of the caller's half hour, the number of the oldest half hour that is kept, the server that was looked at
  * Returns: done, raced, replaced or lost; how many rows were new; the version of the stretches after it; how many rows were
  * removed from those quarantined.
+ *
+ * Replaced, too, where this is another server, or another run of it: the jobs of these rows were stored at the one before, and may
+ * not have reached this one.
  *
  * Raced: the stretches, or the last complete walk, are not those that the change was decided on. Its rows are marked all
  * the same, those of a covered page as covered; but no stretch is changed.
@@ -59,6 +65,7 @@ if id ~= ARGV[1] then
   local replaced = string.find(' ' .. (replacedId or '') .. ' ', ' ' .. ARGV[1] .. ' ', 1, true)
   return {replaced and 'replaced' or 'lost', 0, 0, 0}
 end
+if ARGV[12] ~= '' and (${server}) ~= ARGV[12] then return {'replaced', 0, 0, 0} end
 local change = cjson.decode(ARGV[3])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

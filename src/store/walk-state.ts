@@ -28,7 +28,7 @@ import { commitScript, lookScript, openScript } from './walk-scripts.ts'
  * clocks of Redis and of the process, and removed by the earlier one; a change that was decided on stretches which another
  * poller has changed since marks its rows as handled and changes no stretch; a change for a stored walk that no longer
  * exists changes nothing. All keys share one hash tag with the queues: a Redis that loses its last writes loses marks and
- * jobs together.
+ * jobs together, and a change is only made at the server (and in the run of it) that was looked at before the jobs were stored.
  */
 export interface WalkState {
   readonly source: string
@@ -36,7 +36,10 @@ export interface WalkState {
   open(beginning: { id: string; scope: Scope; replaces?: string }): Promise<OpenedWalk>
   /** Returns what is stored of these rows, with the stretches of the same moment. */
   look(keys: readonly string[]): Promise<RowLookup>
-  /** `lost`: the stored walk `base.id` no longer exists, `replaced`: another is in its place; nothing was changed. */
+  /**
+   * `lost`: the stored walk `base.id` no longer exists, `replaced`: another is in its place, or another Redis answers than at the last
+   * `look`; nothing was changed.
+   */
   commit(base: { id: string; version: number }, change: WalkChange): Promise<Committed>
   sweep(): Promise<SweepPosition>
 }
@@ -151,6 +154,7 @@ export function createWalkState(options: WalkStateOptions): WalkState {
   } = options
   const keys = sourceKeys(options.prefix, source)
   const { meta, seen, uncovered, stretch, quarantine, quarantined, quarantinedTimes, sweep } = keys
+  let server = ''
   return {
     source,
     async open({ id, scope, replaces = '' }) {
@@ -180,7 +184,8 @@ export function createWalkState(options: WalkStateOptions): WalkState {
         quarantinedTimes,
         ...rows,
       )
-      const [fields, stretches, seenAt, runs, quarantinedAt] = lookAnswer.parse(answer)
+      const [fields, stretches, seenAt, runs, quarantinedAt, lookedAt] = lookAnswer.parse(answer)
+      server = lookedAt
       const marks = rows.map((_row, index) => toMark(seenAt[index], runs[index]))
       const quarantined = rows.map((_row, index) => typeof quarantinedAt[index] === 'string')
       return { ...storedWalkOf(pairs(fields), stretches), marks, quarantined }
@@ -192,7 +197,7 @@ export function createWalkState(options: WalkStateOptions): WalkState {
         ...[meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes, keys.seenByHalfHour],
         ...[base.id, base.version, toWire(change), seenWindowMs, forgetMax, limits.rowsMax, limits.bytesMax],
         ...[change.nowMs, rowsKept],
-        ...[halfHourField(change.nowMs), (change.nowMs - unitsKeptMs) / halfHourMs],
+        ...[halfHourField(change.nowMs), (change.nowMs - unitsKeptMs) / halfHourMs, server],
       )
       const [kind, added, version, fellOut] = commitAnswer.parse(answer)
       return { kind, added, version, fellOut }
@@ -222,7 +227,7 @@ const stretchesSchema: z.ZodType<readonly Stretch[]> = z.array(
 )
 const openAnswer = z.tuple([z.number(), z.number(), z.array(z.string()), z.string()])
 const scores = z.array(z.string().nullable())
-const lookAnswer = z.tuple([z.array(z.string()), z.string(), scores, scores, scores])
+const lookAnswer = z.tuple([z.array(z.string()), z.string(), scores, scores, scores, z.string()])
 const commitAnswer = z.tuple([
   z.enum(['done', 'raced', 'replaced', 'lost']),
   z.number(),

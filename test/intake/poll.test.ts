@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { FeedError } from '../../src/feed/errors.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { LeaseLost } from '../../src/store/lease.ts'
-import { useRedis } from '../support/redis.ts'
+import { onTestFinished } from '../support/finished.ts'
+import { startRedis, useRedis } from '../support/redis.ts'
 import { rigStartMs } from './memory-rig.ts'
 import { history, ids, intakeRig, minuteMs } from './rig.ts'
 
@@ -61,6 +62,24 @@ describe('a poll', () => {
     expect(await poll()).toMatchObject({ ok: true, newAlerts: 3 })
     expect(queues.order).toEqual([1, 2, 3])
     expect(rig.asked).toHaveLength(2)
+  })
+
+  it('marks nothing at another Redis than the one that its jobs were stored at: a next master, or one that is back without them', async () => {
+    const own = await startRedis({ aof: 'always' })
+    onTestFinished(() => own.dispose())
+    const { redis, feed, poll, queues } = intakeRig(own, { startFrom: 'beginning' })
+    feed.add(3, rigStartMs)
+    const enqueue = queues.enqueue.bind(queues)
+    queues.enqueue = async () => {
+      // They are stored, and lost with it.
+      queues.enqueue = enqueue
+      await own.kill9()
+      await own.start()
+      while (redis.status !== 'ready') await new Promise((resolve) => redis.once('ready', resolve))
+    }
+    expect(await poll()).toMatchObject({ newAlerts: 0, reason: 'raced' })
+    expect(await poll()).toMatchObject({ ok: true, newAlerts: 3 })
+    expect(queues.order).toEqual([1, 2, 3])
   })
 
   it('is handled by the config that is in force once its page was read', async () => {
