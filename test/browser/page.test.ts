@@ -358,6 +358,23 @@ describe('the page lives', () => {
     expect(await page.locator('#live-new').isVisible()).toBe(false)
   })
 
+  it.each(['/', '/alerts/main/1'])(
+    'ages on %s follow the clock of the bridge from the beginning',
+    async (path) => {
+      const { url, some } = await rig(204)
+      await some('delivered', 3)
+      const { page } = await open('about:blank')
+      await page.addInitScript('const now = Date.now; Date.now = () => now() + 7_200_000')
+      // No news: the page is not fetched again for 5 s.
+      await page.route('**/api/v1/events', () => {})
+      await page.goto(url + path)
+      await until('ages have ticked', async () => Number(await page.evaluate('performance.now()')) > 2_500)
+      const ages = await page.locator('main time[data-age]').allTextContents()
+      expect(ages.length).toBeGreaterThan(2)
+      expect(ages.filter((text) => /^[12]h/.test(text))).toEqual([])
+    },
+  )
+
   it('a reader can stop updates, and go on', async () => {
     const { url, sandbox, some } = await rig(204)
     await some('delivered', 3)

@@ -13,10 +13,11 @@ export function documentOf(level: Level, title: string, body: HtmlPart, times: T
 }
 
 /** Up to the content: what a browser has of it is shown while the rest is read. */
-export function documentStart(level: Level, title: string, { words, locale, timeZone }: Times): string {
+export function documentStart(level: Level, title: string, times: Times): string {
+  const { words, locale, timeZone, nowMs } = times
   const said = scriptWords[words.language]
   const start = html`<!doctype html>
-<html lang="${words.language}" dir="${words.direction}" data-words="${JSON.stringify({ ...said, locale, timeZone })}">
+<html lang="${words.language}" dir="${words.direction}" data-now="${new Date(nowMs).toISOString()}" data-words="${JSON.stringify({ ...said, locale, timeZone })}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

@@ -26,7 +26,9 @@ export const script = `(() => {
   let token
   let busy = false
   let paused = false
-  let skewMs = 0
+  /** By how much the bridge's clock is ahead of the browser's, as of the page that was read last. */
+  const skewOf = (root) => Date.parse(root.dataset.now) - Date.now()
+  let skewMs = skewOf(document.documentElement)
 
   const keyOf = (node) => node.nodeType === 1 ? node.id || node.dataset?.key : undefined
   const morph = (from, to) => {
@@ -78,8 +80,7 @@ export const script = `(() => {
     if (headline && now && now !== headline) said.textContent = now
     document.title = next.title
     icon.href = next.querySelector('link[rel=icon]').href
-    const server = document.querySelector('.now time')?.dateTime
-    if (server) skewMs = Date.parse(server) - Date.now()
+    skewMs = skewOf(next.documentElement)
     document.documentElement.removeAttribute('data-stale')
   }
   const stale = () => {
