@@ -129,6 +129,8 @@ export interface AlertStory extends AlertView {
   readonly deliveries: readonly DeliveryStory[]
   /** What was withheld, route by route. */
   readonly held: readonly WithheldView[]
+  /** What operators dropped of its deliveries, the latest first, as far as it is remembered. */
+  readonly dropped: readonly { readonly sink: string; readonly at: string }[]
   /** What operators did with it, the newest first, as far as it is still known. */
   readonly actions: readonly AuditRow[]
 }

@@ -66,7 +66,16 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
       story: note('story', (source: string, id: number) => {
         if (source !== 'main' || id !== 48_213) return undefined
         const { sink: _, state: __, attempts: ___, updatedAt: ____, reason: _____, ...alert } = row()
-        return { ...alert, why: null, ruleIds: [], page: null, deliveries: [], held: [], actions: [] }
+        return {
+          ...alert,
+          why: null,
+          ruleIds: [],
+          page: null,
+          deliveries: [],
+          held: [],
+          dropped: [],
+          actions: [],
+        }
       }),
     },
     deadLetters: {

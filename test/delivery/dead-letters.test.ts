@@ -158,7 +158,9 @@ describe('dead letters', () => {
     // What is compared later knows that something of it is missing, also where nothing else is left.
     const readers = { withheldOf: async () => [], alertOf: () => undefined, orphans: async () => [] }
     const reader = await openReader({ queues: own.queues, targets, ...readers })
-    expect(await reader.dropped(['main.1', 'main.2', 'main.4'])).toEqual(['main.2'])
+    expect(await reader.dropped(['main.1', 'main.2', 'main.4'])).toEqual([
+      { name: 'main.2', sink: 'hook', atMs: expect.any(Number) },
+    ])
   })
 
   it('of an alert are found in each of its targets', async () => {

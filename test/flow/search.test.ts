@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { DeliveryPage, DeliveryRow } from '../../src/admin/delivery-view.ts'
+import type { AlertStory, DeliveryPage, DeliveryRow } from '../../src/admin/delivery-view.ts'
 import { firedAlertsKey } from '../../src/store/operator-keys.ts'
 import { startApp } from '../support/app.ts'
 import { adminToken, api, bridgeConfig, leftToSend } from '../support/bridge.ts'
@@ -219,6 +219,14 @@ it('what is dropped or forgotten takes no other row with it, and is named where 
   const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
   await fetch(`${url}/api/v1/dead-letters/drop`, { method: 'POST', headers, body: '{ "sink": "desk" }' })
   expect(shown((await ask(`id=${d}&limit=1&cursor=${half.cursor}`)).data)).toEqual([all[2]])
+
+  // It is said where the alert went, too.
+  const why = (await cli(['why', `main.${d}`, '--utc', '--url', url])).out
+  expect(why).toMatch(/\nhook: delivered/)
+  expect(why).toMatch(/\ndesk: dropped by an operator at \d{4}-\S+Z\n/)
+  const { data } = await api<{ data: AlertStory }>(url, `/api/v1/deliveries/main/${d}`)
+  expect(data.dropped).toEqual([{ sink: 'desk', at: expect.any(String) }])
+  expect(await (await fetch(`${url}/alerts/main/${d}`)).text()).toContain('</b> from desk by an operator')
 
   // Of an alert whose dead letter was dropped it is not known any more where it had gone, and that is said.
   const same = writeConfig(config)

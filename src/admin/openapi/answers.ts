@@ -121,6 +121,7 @@ export const alertStory = takes<AlertStory>()(
       }),
     ),
     held: z.array(withheldCause.extend({ sinks: z.array(text), text })),
+    dropped: z.array(z.object({ sink: text, at: instant })),
     actions: z.array(auditRow),
   }),
 )

@@ -19,7 +19,7 @@ export function storyHtml(alert: AlertStory, times: Times, canAct: boolean): Htm
 <header class="story" id="top"><h1>${foreignLink(alert.url, alert.headline)}</h1>
 <p class="meta">${alert.symbol ? html`<b>${foreign(alert.symbol)}</b>` : null}<span>${foreign(alert.kind)}</span><span>${name}</span>${alert.ruleIds.length > 0 ? html`<span>${words.rules(alert.ruleIds.length, foreign(alert.ruleIds.join(', ')))}</span>` : null}</p>
 ${alert.why ? html`<p class="reason">${foreign(alert.why)}</p>` : null}
-<ol class="steps">${fired(alert, times)}${seen(alert, times)}${held.map((each) => heldStep(each, times))}${nobody(alert, words)}</ol>
+<ol class="steps">${fired(alert, times)}${seen(alert, times)}${held.map((each) => heldStep(each, times))}${alert.dropped.map((each) => droppedStep(each, times))}${nobody(alert, words)}</ol>
 ${buttonRow(canAct, [silenceButton(alert, words), copyButton(words, `alert-bridge deliveries ${name}`)])}</header>
 ${section(
   'sinks',
@@ -50,6 +50,10 @@ function heldStep(held: WithheldView, times: Times): Html {
   const { words } = times
   const from = held.sinks.length > 0 ? words.heldFrom(held.sinks.join(words.list)) : null
   return html`<li class="warning"><b>${words.heldBack}</b> ${from}${words.held(held, (iso) => moment(iso, times))}</li>`
+}
+
+function droppedStep({ sink, at }: AlertStory['dropped'][number], times: Times): Html {
+  return html`<li class="warning">${times.words.droppedFrom(sink, moment(at, times))}</li>`
 }
 
 function nobody({ deliveries, held }: AlertStory, words: PageWords): HtmlPart {

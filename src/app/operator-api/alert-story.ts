@@ -1,10 +1,12 @@
 import type { AlertStory } from '../../admin/delivery-view.ts'
-import { parseRow } from '../../alert/alert.ts'
+import { alertKey, parseRow } from '../../alert/alert.ts'
 import { headlineOf } from '../../alert/display.ts'
+import { openReader } from '../../delivery/records/search.ts'
 import { auditMax } from '../../store/audit.ts'
 import type { WithheldRecord } from '../../store/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
-import { deliveryStoryOf } from './views.ts'
+import { readerOptions } from './delivery-search.ts'
+import { deliveryStoryOf, isoOf } from './views.ts'
 import { withheldRecord, withheldView } from './withheld.ts'
 
 /** The whole story of one alert: its deliveries, and the record of what was withheld. */
@@ -13,10 +15,11 @@ export async function alertStoryOf(
   source: string,
   id: number,
 ): Promise<AlertStory | undefined> {
-  const [parts, record, done] = await Promise.all([
+  const [parts, record, done, reader] = await Promise.all([
     config.deliveryLog.historiesOf({ source, id }),
     withheldRecord(config, source, id),
     config.audit.list(auditMax),
+    openReader(readerOptions(config)),
   ])
   const alert = parts[0]?.alert ?? alertOf(source, record)
   if (alert === undefined) return undefined
@@ -34,6 +37,9 @@ export async function alertStoryOf(
     page: parts[0]?.page ?? null,
     deliveries: parts.map((part) => deliveryStoryOf(part, unserved)),
     held: record?.held.map(withheldView) ?? [],
+    dropped: (await reader.dropped([alertKey({ source, id })])).map(({ sink, atMs }) => ({
+      ...{ sink, at: isoOf(atMs) },
+    })),
     actions,
   }
 }

@@ -134,8 +134,8 @@ export function adminPorts(options: PortsOptions): AdminPorts {
         const row = await valuesOf(config.sources).get(name)?.seen(id)
         if (row === undefined) return undefined
         const reader = await openReader(readerOptions(config))
-        const [dropped] = await reader.dropped([`${name}.${id}`])
-        return { source: name, id, ...row, dropped: dropped !== undefined }
+        const dropped = await reader.dropped([`${name}.${id}`])
+        return { source: name, id, ...row, dropped: dropped.length > 0 }
       },
       async plan(name) {
         const { config, sources } = active()

@@ -18,7 +18,8 @@ export async function storedAlerts(
   const place = cursor === undefined ? undefined : readCursor(searchPlace, cursor)
   const alerts = await config.fired.before(range, place, limit)
   const reader = await openReader(readerOptions(config))
-  const dropped = await reader.dropped(alerts.map(({ name }) => name))
+  const droppedNames = new Set((await reader.dropped(alerts.map(({ name }) => name))).map(({ name }) => name))
+  const dropped = alerts.map(({ name }) => name).filter((name) => droppedNames.has(name))
   const data: StoredAlert[] = []
   let bytes = 0
   for await (const part of reader.read(alerts, {}))

@@ -22,8 +22,15 @@ interface AlertReader {
   read(alerts: readonly FiredAlert[], wanted: AlertFilter): AsyncGenerator<readonly FoundAlert[]>
   /** The names of those of which nothing is kept any more. */
   gone(names: readonly string[]): Promise<string[]>
-  /** Those of which a dead letter was dropped: it is not known where they had gone. */
-  dropped(names: readonly string[]): Promise<string[]>
+  /** What operators dropped of them, the latest first, as far as it is remembered. */
+  dropped(names: readonly string[]): Promise<DroppedJob[]>
+}
+
+interface DroppedJob {
+  /** Of the alert. */
+  readonly name: string
+  readonly sink: string
+  readonly atMs: number
 }
 
 interface AlertFilter {
@@ -238,13 +245,18 @@ async function droppedOf(
   { queues: { redis } }: ReaderOptions,
   sinks: readonly SinkRecords[],
   names: readonly string[],
-): Promise<string[]> {
+): Promise<DroppedJob[]> {
   if (names.length === 0) return []
-  const asked = sinks.flatMap(({ queue, tags }) =>
-    tags.map((tag) => redis.zmscore(queue.toKey(droppedName), ...names.map((name) => jobIdOf(name, tag)))),
+  const asked = sinks.flatMap(({ sink, queue, tags }) =>
+    tags.map(async (tag) => {
+      const times = await redis.zmscore(queue.toKey(droppedName), ...names.map((name) => jobIdOf(name, tag)))
+      return names.flatMap((name, at) => {
+        const seconds = times[at] ?? null
+        return seconds === null ? [] : [{ name, sink, atMs: Number(seconds) * 1_000 }]
+      })
+    }),
   )
-  const times = await Promise.all(asked)
-  return names.filter((_, at) => times.some((each) => each[at] != null))
+  return (await Promise.all(asked)).flat().sort((a, b) => b.atMs - a.atMs)
 }
 
 async function goneOf(

@@ -66,6 +66,7 @@ function storyWith(changes: Partial<AlertStory> = {}): AlertStory {
         attempts: [],
       },
     ],
+    dropped: [],
     held: [
       {
         ...{

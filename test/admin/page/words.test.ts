@@ -85,6 +85,7 @@ const alertStory = (): AlertStory => {
         requestedAt: ago(30),
       },
     })) as never,
+    dropped: [{ sink: 'ops-slack', at: ago(5) }],
     held: [{ sinks: ['desk-email'], text: 'silence s1' }] as never,
     actions: ['pause sink', 'silence', 'reload'].map((action) => ({ ...audit, ...by, action })),
   }

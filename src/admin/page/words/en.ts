@@ -197,6 +197,7 @@ export const english = {
   later: (span: string) => `, ${span} later`,
   heldBack: 'held back',
   heldFrom: (sinks: string) => `from ${sinks}: `,
+  droppedFrom: (sink: string, when: HtmlPart) => html`<b>dropped</b> from ${sink} by an operator, ${when}`,
   held: ({ text }: WithheldCause & { readonly text: string }, _when: (iso: string) => HtmlPart): HtmlPart =>
     foreign(text),
   noSink: 'no sink',

@@ -210,6 +210,7 @@ export const persian: PageWords = {
   later: (span) => `، ${span} پس از آن`,
   heldBack: 'نگه داشته شد',
   heldFrom: (sinks) => `از ${sinks}: `,
+  droppedFrom: (sink, when) => html`<b>حذف شد</b> از ${sink} به دست اپراتور، ${when}`,
   held: persianHeld,
   noSink: 'بی‌مقصد',
   reasons: persianReasons,
