@@ -147,6 +147,35 @@ describe('a cluster whose master of the queues dies', () => {
     )
   })
 
+  it('under two replicas of the bridge: only what was delivered in the lost span is repeated', {
+    timeout: 90_000,
+  }, async () => {
+    const row = failureRow('The master of its slot dies in a cluster')
+    const { busy, text, prefix, left } = await rig(cluster)
+    await startApp(text)
+    await startApp(text)
+    await busy.flows()
+    const owner = await cluster.ownerOf(prefix)
+    const sinceMs = performance.now() - unreplicatedMsMax
+    await cutReplica(owner)
+    const before = busy.log.taken.length
+    await until('the next are delivered', () => busy.log.taken.length > before + 10)
+    const shownBefore = new Set(busy.shown.ids.keys())
+    await owner.server.kill9()
+    await row.heals('15 s', await busy.goesOn())
+    const lost = busy.takenSince(sinceMs).filter((mark) => shownBefore.has(mark))
+    await busy.ends()
+    await until('nothing is left to send', async () => (await left()) === 0, 40_000)
+    const cutOff = new Map(lost.map((mark) => [mark, 1]))
+    const { doubled, ...rest } = judge(busy.shown, busy.log, { cutOff })
+    await row.kept('what had not is read from the feed again', () =>
+      expect({ ...rest, doubled: [] }).toEqual(clean),
+    )
+    await row.twice('with several replicas of the bridge, what was delivered in the lost span', () =>
+      expect(doubled).toEqual([]),
+    )
+  })
+
   it('and the bridge is killed with it: the next one goes on, and repeats only what was under way', {
     timeout: 120_000,
   }, async () => {

@@ -231,42 +231,7 @@ describe('sentinels', () => {
 
   it('lead to the master, and to the next one after a failover', { timeout: 90_000 }, async () => {
     const row = failureRow('Its master fails over (Sentinel)')
-    const ports = { master: await freePort(), replica: await freePort(), sentinel: await freePort() }
-    const password = ['--requirepass', 'secret', '--masterauth', 'secret']
-    const master = await started([...tcp(ports.master), ...password])
-    const following = ['--replicaof', '127.0.0.1', String(ports.master)]
-    const replica = await started([...tcp(ports.replica), ...password, ...following])
-    await startSentinel(ports.sentinel, ports.master)
-    const admin = signedIn(master)
-
-    const redis = await connected({
-      sentinels: [`127.0.0.1:${ports.sentinel}`],
-      name: 'main',
-      password: new Secret('secret'),
-    })
-    await spendsUnderLease(redis, freshPrefix())
-    const sandbox = await startSandbox({ history: 0, requestsPerMinute: 1_000_000 })
-    const hook = await startWebhookReceiver()
-    const shown = showing(sandbox)
-    const log = logOf('hook', hook, { status: 204 })
-    const text = bridgeConfig({ redis: { url: 'by-sentinel' }, feed: sandbox.url, sinks: { hook: hook.url } })
-    const bySentinel = `sentinels: ["127.0.0.1:${ports.sentinel}"], name: main, password: secret`
-    const { lines } = await startApp(text.replace('url: "by-sentinel"', bySentinel))
-    shown.fire(10)
-    await until('10 are delivered', () => hasAll(shown, log))
-    await untilReplicated(redis)
-
-    // From now on nothing reaches the replica: it cannot sign in again.
-    const next = signedIn(replica)
-    await next.config('SET', 'masterauth', 'wrong')
-    await admin.call('CLIENT', 'KILL', 'TYPE', 'replica')
-    shown.fire(10)
-    await until('10 more are delivered', () => hasAll(shown, log))
-    // Whoever is acknowledged later has no record at the next master, and the log says so.
-    await until('and recorded', async () => (await admin.keys('*:hook:active')).length === 0)
-    await master.kill9()
-    const killedMs = performance.now()
-    const known = (await next.keys('*:hook:main.*')).filter((key) => /main\.\d+$/.test(key)).length
+    const { redis, shown, hook, log, bridges, known, killedMs } = await failover(1)
     shown.fire(5)
     await until('what fired meanwhile arrives', () => hasAll(shown, log), 30_000)
     await row.heals('15 s, of which the sentinels take their own time', performance.now() - killedMs)
@@ -279,6 +244,7 @@ describe('sentinels', () => {
     })
     await row.twice('nothing while the same process lives', () => expect(sentAgain(hook)).toEqual([]))
     // The connection has logged the outage.
+    const lines = bridges.flatMap((bridge) => bridge.lines)
     expect(lines.filter(({ msg, level }) => msg === 'worker' && level === 'warn')).toEqual([])
 
     await vi.waitFor(async () => expect(await redis.info('replication')).toContain('role:master'), {
@@ -288,7 +254,69 @@ describe('sentinels', () => {
     // A new master cuts its clients off once more after the first answers: what fails fast meanwhile is tried again.
     await vi.waitFor(() => spendsUnderLease(redis, freshPrefix()), { timeout: 15_000, interval: 100 })
   })
+
+  it('lead two replicas to the next master: only what was delivered in the lost span is repeated', {
+    timeout: 90_000,
+  }, async () => {
+    const row = failureRow('Its master fails over (Sentinel)')
+    const { shown, log, killedMs } = await failover(2)
+    const lost = new Map([...shown.ids.keys()].slice(10).map((mark) => [mark, 1]))
+    shown.fire(5)
+    await until('what fired meanwhile arrives', () => hasAll(shown, log), 30_000)
+    await row.heals('15 s', performance.now() - killedMs)
+    shown.fire()
+    await until('what fires next arrives too', () => hasAll(shown, log))
+    const { doubled, ...rest } = judge(shown, log, { cutOff: lost })
+    await row.kept('what had not is read from the feed again', () =>
+      expect({ ...rest, doubled: [] }).toEqual(clean),
+    )
+    await row.twice('with several replicas of the bridge, what was delivered in the lost span', () =>
+      expect(doubled).toEqual([]),
+    )
+  })
 })
+
+/** So many bridges have delivered ten alerts, and ten more of which the replica knows nothing, when the master dies. */
+async function failover(count: number) {
+  const ports = { master: await freePort(), replica: await freePort(), sentinel: await freePort() }
+  const password = ['--requirepass', 'secret', '--masterauth', 'secret']
+  const master = await started([...tcp(ports.master), ...password])
+  const following = ['--replicaof', '127.0.0.1', String(ports.master)]
+  const replica = await started([...tcp(ports.replica), ...password, ...following])
+  await startSentinel(ports.sentinel, ports.master)
+  const admin = signedIn(master)
+
+  const redis = await connected({
+    sentinels: [`127.0.0.1:${ports.sentinel}`],
+    name: 'main',
+    password: new Secret('secret'),
+  })
+  await spendsUnderLease(redis, freshPrefix())
+  const sandbox = await startSandbox({ history: 0, requestsPerMinute: 1_000_000 })
+  const hook = await startWebhookReceiver()
+  const shown = showing(sandbox)
+  const log = logOf('hook', hook, { status: 204 })
+  const text = bridgeConfig({ redis: { url: 'by-sentinel' }, feed: sandbox.url, sinks: { hook: hook.url } })
+  const bySentinel = `sentinels: ["127.0.0.1:${ports.sentinel}"], name: main, password: secret`
+  const bridges: Awaited<ReturnType<typeof startApp>>[] = []
+  while (bridges.length < count) bridges.push(await startApp(text.replace('url: "by-sentinel"', bySentinel)))
+  shown.fire(10)
+  await until('10 are delivered', () => hasAll(shown, log))
+  await untilReplicated(redis)
+
+  // From now on nothing reaches the replica: it cannot sign in again.
+  const next = signedIn(replica)
+  await next.config('SET', 'masterauth', 'wrong')
+  await admin.call('CLIENT', 'KILL', 'TYPE', 'replica')
+  shown.fire(10)
+  await until('10 more are delivered', () => hasAll(shown, log))
+  // Whoever is acknowledged later has no record at the next master, and the log says so.
+  await until('and recorded', async () => (await admin.keys('*:hook:active')).length === 0)
+  await master.kill9()
+  const killedMs = performance.now()
+  const known = (await next.keys('*:hook:main.*')).filter((key) => /main\.\d+$/.test(key)).length
+  return { redis, shown, hook, log, bridges, known, killedMs }
+}
 
 async function spendsUnderLease(redis: RedisClient, prefix: string): Promise<void> {
   const source = 'main'
