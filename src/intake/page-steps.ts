@@ -121,8 +121,9 @@ export async function enqueueAndMark(
   const seen = { seenAtMs: nowMs, ...(page === 1 ? {} : { page }) }
   const jobs = jobsOf(alerts, assignments, intake.targets, seen)
   await stopOnError('queue_failed', () => intake.queues.enqueue(jobs))
+  const base = { ...snapshot, server: examined.looked.server }
   const committed = await stopOnError('state_failed', () =>
-    deps.state.commit(snapshot, {
+    deps.state.commit(base, {
       nowMs,
       joins: [],
       finished: [],

@@ -37,10 +37,10 @@ export interface WalkState {
   /** Returns what is stored of these rows, with the stretches of the same moment. */
   look(keys: readonly string[]): Promise<RowLookup>
   /**
-   * `lost`: the stored walk `base.id` no longer exists, `replaced`: another is in its place, or another Redis answers than at the last
-   * `look`; nothing was changed.
+   * `lost`: the stored walk `base.id` no longer exists, `replaced`: another is in its place, or another Redis answers than `base.server`,
+   * that of the look before the jobs were stored; nothing was changed.
    */
-  commit(base: { id: string; version: number }, change: WalkChange): Promise<Committed>
+  commit(base: { id: string; version: number; server?: string }, change: WalkChange): Promise<Committed>
   sweep(): Promise<SweepPosition>
 }
 
@@ -74,6 +74,8 @@ export interface RowLookup extends StoredWalk {
   readonly marks: readonly Mark[]
   /** Which of them are quarantined: they could not be read when they were handled, and were never sent. */
   readonly quarantined: readonly boolean[]
+  /** Which run of which Redis answered; '' where it does not say. */
+  readonly server: string
 }
 
 export interface WalkChange {
@@ -154,7 +156,6 @@ export function createWalkState(options: WalkStateOptions): WalkState {
   } = options
   const keys = sourceKeys(options.prefix, source)
   const { meta, seen, uncovered, stretch, quarantine, quarantined, quarantinedTimes, sweep } = keys
-  let server = ''
   return {
     source,
     async open({ id, scope, replaces = '' }) {
@@ -184,11 +185,10 @@ export function createWalkState(options: WalkStateOptions): WalkState {
         quarantinedTimes,
         ...rows,
       )
-      const [fields, stretches, seenAt, runs, quarantinedAt, lookedAt] = lookAnswer.parse(answer)
-      server = lookedAt
+      const [fields, stretches, seenAt, runs, quarantinedAt, server] = lookAnswer.parse(answer)
       const marks = rows.map((_row, index) => toMark(seenAt[index], runs[index]))
       const quarantined = rows.map((_row, index) => typeof quarantinedAt[index] === 'string')
-      return { ...storedWalkOf(pairs(fields), stretches), marks, quarantined }
+      return { ...storedWalkOf(pairs(fields), stretches), marks, quarantined, server }
     },
     async commit(base, change) {
       const answer = await redis.eval(
@@ -197,7 +197,7 @@ export function createWalkState(options: WalkStateOptions): WalkState {
         ...[meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes, keys.seenByHalfHour],
         ...[base.id, base.version, toWire(change), seenWindowMs, forgetMax, limits.rowsMax, limits.bytesMax],
         ...[change.nowMs, rowsKept],
-        ...[halfHourField(change.nowMs), (change.nowMs - unitsKeptMs) / halfHourMs, server],
+        ...[halfHourField(change.nowMs), (change.nowMs - unitsKeptMs) / halfHourMs, base.server ?? ''],
       )
       const [kind, added, version, fellOut] = commitAnswer.parse(answer)
       return { kind, added, version, fellOut }

@@ -91,7 +91,7 @@ function examinedPage(
     unrouted: 0,
   }
   const known = { id: 'x', replacedIds: [], version: 0, stretches: [], runs: 0, marked: 0, facts }
-  const looked: RowLookup = { ...known, marks, quarantined: marks.map(() => false) }
+  const looked: RowLookup = { ...known, marks, quarantined: marks.map(() => false), server: '' }
   return {
     page,
     nowMs: rigStartMs,

@@ -67,7 +67,7 @@ describe('a poll', () => {
   it('marks nothing at another Redis than the one that its jobs were stored at: a next master, or one that is back without them', async () => {
     const own = await startRedis({ aof: 'always' })
     onTestFinished(() => own.dispose())
-    const { redis, feed, poll, queues } = intakeRig(own, { startFrom: 'beginning' })
+    const { redis, feed, poll, queues, state } = intakeRig(own, { startFrom: 'beginning' })
     feed.add(3, rigStartMs)
     const enqueue = queues.enqueue.bind(queues)
     queues.enqueue = async () => {
@@ -76,6 +76,8 @@ describe('a poll', () => {
       await own.kill9()
       await own.start()
       while (redis.status !== 'ready') await new Promise((resolve) => redis.once('ready', resolve))
+      // As the status does, for its counts.
+      await state.look([])
     }
     expect(await poll()).toMatchObject({ newAlerts: 0, reason: 'raced' })
     expect(await poll()).toMatchObject({ ok: true, newAlerts: 3 })

@@ -89,7 +89,7 @@ async function play({ state, now, pass }: Timed, operations: readonly Operation[
   for (const each of operations) {
     // No two changes share a millisecond.
     await pass(1_000)
-    const { facts, ...looked } = await state.look(keys)
+    const { facts, server: _server, ...looked } = await state.look(keys)
     const { createdMs: _now, forgottenMs, ...rest } = facts
     const forgotten = forgottenMs === 0 ? 'nothing' : Math.round((now() - forgottenMs) / (dayMs / 4))
     answers.push(looked, rest, forgotten, await state.sweep())

@@ -70,7 +70,12 @@ export class TwinState implements WalkState {
       if (!this.seen.has(key)) return 'new'
       return this.uncovered.get(key) ?? 'covered'
     })
-    return { ...this.#remembered(), marks, quarantined: keys.map((key) => this.#quarantined.has(key)) }
+    return {
+      ...this.#remembered(),
+      marks,
+      quarantined: keys.map((key) => this.#quarantined.has(key)),
+      server: '',
+    }
   }
 
   async commit(base: { id: string; version: number }, change: WalkChange): Promise<Committed> {
