@@ -1,7 +1,7 @@
 import { alertKey } from '../../alert/alert.ts'
 import { datedAt } from '../../alert/fired-at.ts'
 import { type Html, type HtmlPart, html } from '../../alert/html.ts'
-import type { AlertStory, AttemptView, DeliveryStory, WithheldView } from '../delivery-view.ts'
+import type { AlertStory, AttemptView, DeliveryStory, RowState, WithheldView } from '../delivery-view.ts'
 import { auditList } from './audit.ts'
 import { actionButton, buttonRow, copyButton, silenceSpans } from './buttons.ts'
 import { states } from './deliveries.ts'
@@ -25,7 +25,7 @@ ${section(
   'sinks',
   words.deliveries,
   null,
-  html`<div class="cards">${deliveries.map((each) => delivery(each, name, times, canAct))}${heldSinks(alert).map((sink) => heldCard(sink, name, words, canAct))}</div>`,
+  html`<div class="cards">${deliveries.map((each) => delivery(each, alert, times, canAct))}${heldSinks(alert).map((sink) => heldCard(sink, name, words, canAct))}</div>`,
 )}
 ${actions.length > 0 ? section('actions', words.actions, null, auditList(actions, times)) : null}`
 }
@@ -66,7 +66,7 @@ function moment(iso: string, times: Times): Html {
   return html`<time datetime="${iso}">${date}${times.clock(iso)}</time> (${times.distance(iso)})`
 }
 
-function delivery(part: DeliveryStory, name: string, times: Times, canAct: boolean): Html {
+function delivery(part: DeliveryStory, alert: AlertStory, times: Times, canAct: boolean): Html {
   const { sink, target, routes, state, orphaned, attempts, nextAttemptAt, requestedAt } = part
   const { words } = times
   const [tone, icon] = states[state]
@@ -75,7 +75,7 @@ function delivery(part: DeliveryStory, name: string, times: Times, canAct: boole
     : null
   return html`<article class="card"><header class="row"><h3>${sink}${target === undefined ? null : html` → ${foreign(target)}`}</h3>${badge(tone, icon, words.rowStates[state])}</header>
 ${routes === null ? null : html`<p class="reason">${words.byRoutes(routes.length, foreign(routes.join(', ')))}</p>`}${orphaned ? html`<p class="reason">${words.sinkIsGone}</p>` : null}${next}${attempts.length === 0 ? html`<p class="reason">${words.nothingWasSent}</p>` : html`<ol class="attempts">${attempts.map((each, at) => [roundMark(each, attempts[at - 1], requestedAt, times), attempt(each, times)])}</ol>`}
-${buttonRow(canAct, buttonsOf(part, name, words))}</article>`
+${buttonRow(canAct, buttonsOf(part, alert, words))}</article>`
 }
 
 /** Before the first attempt after an operator asked for the alert to be sent again. */
@@ -99,22 +99,31 @@ function attempt(
   return html`<li><span class="number">${words.count(number)}.</span> <span class="${tone}">${words.results[outcome]}</span> ${status === null ? null : html`<b>${status}</b> `}${reason ? html`${failure(reason, words.reasons)} ` : null}<small>${moment(at, times)}${words.took(words.duration(durationSeconds * 1_000))}</small>${text ? html`<small class="answer">${foreign(text)}</small>` : null}</li>`
 }
 
-function buttonsOf({ sink, state }: DeliveryStory, name: string, words: PageWords): Html[] {
+function buttonsOf({ sink, state }: DeliveryStory, alert: AlertStory, words: PageWords): Html[] {
+  const name = alertKey(alert)
   const body = { ids: [name], sink }
+  // An order names the sink: it is for all of its recipients whose delivery has ended so.
+  const whereOf = (...ended: RowState[]) => {
+    const meant = alert.deliveries.filter((each) => each.sink === sink && ended.includes(each.state))
+    return meant.length > 1 ? words.recipients(sink, meant.length) : sink
+  }
   if (state === 'dead')
     return [
       actionButton({
         ...{ label: words.retry, path: '/api/v1/dead-letters/retry', body },
-        ask: words.retryOneAsk(name, sink),
+        ask: words.retryOneAsk(name, whereOf('dead')),
       }),
       actionButton({
         ...{ label: words.drop, path: '/api/v1/dead-letters/drop', body },
-        ask: words.dropOneAsk(name, sink),
+        ask: words.dropOneAsk(name, whereOf('dead')),
       }),
       copyButton(words, `alert-bridge dead-letters retry ${name} --sink ${sink}`),
     ]
   return state === 'delivered'
-    ? [replayButton(name, sink, words), copyButton(words, replayCommand(name, sink))]
+    ? [
+        replayButton(name, sink, words, whereOf('delivered', 'dead')),
+        copyButton(words, replayCommand(name, sink)),
+      ]
     : []
 }
 
@@ -128,10 +137,10 @@ function heldSinks({ deliveries, held }: AlertStory): string[] {
   return [...new Set(held.flatMap(({ sinks }) => sinks))].filter((sink) => !sent.has(sink))
 }
 
-function replayButton(name: string, sink: string, words: PageWords): Html {
+function replayButton(name: string, sink: string, words: PageWords, where = sink): Html {
   return actionButton({
     ...{ label: words.again, path: '/api/v1/replay', body: { ids: [name], sink } },
-    ask: words.againAsk(name, sink),
+    ask: words.againAsk(name, where),
   })
 }
 

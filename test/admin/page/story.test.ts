@@ -161,6 +161,22 @@ describe('the story of an alert', () => {
     expect(acts.every(({ ask }) => typeof ask === 'string' && ask.length > 10)).toBe(true)
   })
 
+  test('says for how many recipients a button acts, where a sink has several', async () => {
+    const to = (target: string, state: 'delivered' | 'dead') => ({
+      ...{ sink: 'mail', target, state, routes: null, attempts: [], reason: null },
+      ...{ nextAttemptAt: null, requestedAt: null },
+    })
+    const deliveries = [to('ali', 'delivered'), to('bob', 'dead'), to('eve', 'dead')]
+    const acts = actsIn((await story(storyWith({ deliveries, held: [] }))).text)
+    expect(acts.slice(1).map(({ label, ask }) => [label, ask])).toEqual([
+      ['Send again', 'main.48213 is sent to mail (3 recipients) once more, with the same webhook-id.'],
+      ...['bob', 'eve'].flatMap(() => [
+        ['Retry', 'main.48213 goes back into the queue of mail (2 recipients), with fresh attempts.'],
+        ['Drop', 'The dead letter of main.48213 at mail (2 recipients) is deleted for ever.'],
+      ]),
+    ])
+  })
+
   test('has none where everything that changes something is off', async () => {
     expect(actsIn((await story(storyWith(), { adminToken: () => undefined })).text)).toEqual([])
   })

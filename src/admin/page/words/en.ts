@@ -211,6 +211,7 @@ export const english = {
   sentAgain: 'sent again by an operator',
   lastTime: (when: HtmlPart) => html`, the last time ${when}`,
   took: (span: string) => `, took ${span}`,
+  recipients: (sink: string, recipients: number) => `${sink} (${plural(recipients, 'recipient')})`,
   retry: 'Retry',
   retryOneAsk: (name: string, sink: string) =>
     `${name} goes back into the queue of ${sink}, with fresh attempts.`,

@@ -223,6 +223,7 @@ export const persian: PageWords = {
   lastTime: (when) => html`، بار آخر ${when}`,
   took: (span) => `، ${span} طول کشید`,
   retry: 'تلاش دوباره',
+  recipients: (sink, recipients) => `${sink} (${count(recipients)} گیرنده)`,
   retryOneAsk: (name, sink) => `${name} با تلاش‌های تازه به صف ${sink} بازمی‌گردد.`,
   drop: 'حذف',
   dropOneAsk: (name, sink) => `هشدار تحویل‌نشدهٔ ${name} در ${sink} برای همیشه حذف می‌شود.`,
