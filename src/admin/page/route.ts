@@ -46,7 +46,14 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
       return documentOf(level, `alert-bridge: ${text}`, html`${backLink(words)}${unknown}`, times)
     }
     const { headline } = found.value
-    return documentOf(level, `alert-bridge: ${headline}`, storyHtml(found.value, times, canAct()), times)
+    const sinks = status.ok ? new Set(status.value.sinks.map(({ name }) => name)) : undefined
+    const canActOn = (sink: string) => canAct() && sinks?.has(sink) !== false
+    return documentOf(
+      level,
+      `alert-bridge: ${headline}`,
+      storyHtml(found.value, times, canAct(), canActOn),
+      times,
+    )
   })
 
   app.get('/', { config: { about: pageAbout } }, async (request, reply) => {

@@ -10,8 +10,16 @@ import { badge, section } from './pieces.ts'
 import type { Times } from './times.ts'
 import type { PageWords } from './words/en.ts'
 
-/** The whole story of one alert: fired, seen, held back or sent, every attempt with its answer, and what operators did. */
-export function storyHtml(alert: AlertStory, times: Times, canAct: boolean): Html {
+/**
+ * The whole story of one alert: fired, seen, held back or sent, every attempt with its answer, and what operators did. `canActOn`: the
+ * sinks with buttons; the API refuses orders for one that the config does not have.
+ */
+export function storyHtml(
+  alert: AlertStory,
+  times: Times,
+  canAct: boolean,
+  canActOn: (sink: string) => boolean = () => canAct,
+): Html {
   const name = alertKey(alert)
   const { deliveries, held, actions } = alert
   const { words } = times
@@ -25,7 +33,7 @@ ${section(
   'sinks',
   words.deliveries,
   null,
-  html`<div class="cards">${deliveries.map((each) => delivery(each, alert, times, canAct))}${heldSinks(alert).map((sink) => heldCard(sink, name, words, canAct))}</div>`,
+  html`<div class="cards">${deliveries.map((each) => delivery(each, alert, times, canActOn(each.sink)))}${heldSinks(alert).map((sink) => heldCard(sink, name, words, canActOn(sink)))}</div>`,
 )}
 ${actions.length > 0 ? section('actions', words.actions, null, auditList(actions, times)) : null}`
 }

@@ -98,7 +98,11 @@ async function story(
   ports: Partial<AdminPorts> = {},
 ) {
   const deliveries = { ...none, story: async () => found }
-  const response = await rig({ deliveries, ...ports }, deps).app.inject('/alerts/main/48213')
+  const sinks = ['hook', 'desk', 'mail', 'ops-slack'].map((name) => sink({ name }))
+  const response = await rig(
+    { deliveries, status: async () => status({ sinks }), ...ports },
+    deps,
+  ).app.inject('/alerts/main/48213')
   const text = response.body.replace(/<(style|script)>.*?<\/\1>/gs, '')
   return { response, text, words: text.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ') }
 }
@@ -175,6 +179,16 @@ describe('the story of an alert', () => {
         ['Drop', 'The dead letter of main.48213 at mail (2 recipients) is deleted for ever.'],
       ]),
     ])
+  })
+
+  test('has none for a sink that is not in the config, where the API refuses each order', async () => {
+    const { text } = await story(
+      storyWith(),
+      {},
+      { status: async () => status({ sinks: [sink({ name: 'desk' })] }) },
+    )
+    expect(actsIn(text).map(({ label }) => label)).toEqual(['Silence what is like it', 'Retry', 'Drop'])
+    expect(text).not.toContain('data-copy="alert-bridge replay')
   })
 
   test('has none where everything that changes something is off', async () => {
