@@ -28,6 +28,25 @@ it('a day that turns out otherwise can go on from any instant: most of the even 
   expect(instants.filter((at) => at <= 3.5 * hourMs).length).toBeGreaterThan(5)
 })
 
+it('what came on one of the last days would find no long gap, unless there are too few polls', () => {
+  const evening = {
+    ...forecast,
+    rates: forecast.rates.map((_, step) => (step >= 216 && step < 258 ? 1 : 1e-4)),
+  }
+  const morning = new Float64Array(288).fill(10, 60, 90)
+  const waitAt = (atMs: number, instants: readonly number[]) =>
+    (instants.find((each) => each >= atMs) ?? 0) - atMs
+  const [polls, longestMs] = [10, 7 * hourMs]
+  expect(waitAt(7 * hourMs, fewInstants(evening, polls, longestMs))).toBeGreaterThan(5 * hourMs)
+  const remembered = { ...evening, lately: [morning] }
+  const instants = fewInstants(remembered, polls, longestMs)
+  const waits = Array.from({ length: 30 }, (_, step) => waitAt((5 + (step + 0.5) / 12) * hourMs, instants))
+  expect(Math.max(...waits)).toBeLessThanOrEqual(4.8 * hourMs)
+  expect(instants.filter((at) => at > 18 * hourMs && at <= 21.5 * hourMs).length).toBeGreaterThan(5)
+  const rest = restOfFew(remembered, instants, { polls: 1, lastAtMs: 4 * hourMs, longestMs })
+  expect(rest).toHaveLength(1)
+})
+
 it.each([
   ['an hour before the end of the day, with more units than there is time for', 50, 23],
   ['long after the longest gap', 10, -20],

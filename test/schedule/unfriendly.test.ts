@@ -3,6 +3,7 @@ import { createSchedule } from '../../src/schedule/create.ts'
 import { evenLags, simulate, summarizeLags } from '../../src/schedule/simulate.ts'
 import { benchOptions } from '../bench/compare.ts'
 import { compareKind } from '../bench/compare-kind.ts'
+import { hostileKinds } from '../bench/hostile.ts'
 import { strangeKinds } from '../bench/strange.ts'
 import { benchStartMs, createTrace } from '../bench/traces.ts'
 import { tunedKinds } from '../bench/unfriendly.ts'
@@ -49,6 +50,15 @@ it('ten polls a day come where they help most', () => {
   expect(p99).toBeLessThanOrEqual(2)
   expect(longest).toBeLessThanOrEqual(5)
 })
+
+it.each(['morning or evening, by chance', 'all of a day in its first hour or in its last, by chance'])(
+  'ten polls a day leave no long gap where alerts came on one of the last days: %s',
+  (name) => {
+    const kind = strangeKinds[name] ?? hostileKinds[name]
+    if (!kind) throw new Error(`no kind ${name}`)
+    expect(compareKind(kind, 10, [101, 102], 42).p99).toBeLessThanOrEqual(2)
+  },
+)
 
 it('two polls a day come where they help most', () => {
   const times: number[] = []

@@ -128,6 +128,8 @@ export interface DayForecast {
   readonly halfHours: { readonly rates: Float64Array; readonly demands: Float64Array }
   /** The mean rate of the day: the forecast of who knows nothing of the time of day. */
   readonly meanRate: number
+  /** Events of each of the last days, in the same steps. */
+  readonly lately: readonly Float64Array[]
 }
 
 const stepMs = binMs
@@ -137,17 +139,20 @@ export function forecastBudgetDay(profile: Profile, day: BudgetDay, options: Sch
   const zone = profileZone(options)
   const forecasts = new Map<number, Float64Array>()
   const rates = new Float64Array(Math.ceil((day.endMs - day.startMs) / stepMs))
+  const lately = profile.lately.map(() => new Float64Array(rates.length))
   for (let step = 0; step < rates.length; step++) {
     const wall = wallTime(day.startMs + step * stepMs, zone)
     const row = rowOf(wall, options)
     const forecast = forecasts.get(row) ?? forecastDay(profile, row, options)
     forecasts.set(row, forecast)
     rates[step] = forecast[binOf(wall)] ?? 0
+    for (const [ago, events] of lately.entries())
+      events[step] = (profile.lately[ago]?.counts[binOf(wall)] ?? 0) / 1_000
   }
   const meanRate = rates.reduce((sum, rate) => sum + rate, 0) / rates.length
   const demands = rates.map((rate) => rate ** options.exponent)
   const halfHours = { rates: halfHourMeans(rates), demands: halfHourMeans(demands) }
-  return { day, rates, demands, halfHours, meanRate }
+  return { day, rates, demands, halfHours, meanRate, lately }
 }
 
 function halfHourMeans(steps: Float64Array): Float64Array {
