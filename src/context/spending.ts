@@ -24,7 +24,7 @@ export interface Spending {
 
 interface SpendingOptions {
   readonly source: string
-  readonly ledger: Pick<Ledger, 'reserve' | 'hold'>
+  readonly ledger: Pick<Ledger, 'reserve' | 'hold' | 'apiDay'>
   readonly grants: GrantStore
   readonly budgetDay: (nowMs: number) => BudgetDay
   readonly unitsPerDay: number
@@ -48,12 +48,13 @@ export function createSpending(options: SpendingOptions): Spending {
       // Calls of more than one unit may use half of a burst, so that pages of many, at one unit, find the rest.
       const unitsMax = units === 1 ? burst : Math.ceil(burst / 2)
       if (!(await cache.take(units, { unitsMax, forMs: burstMs }))) return skip('burst')
-      const dayLeft = (day.endMs - nowMs) / (day.endMs - day.startMs)
-      const kept = unitsForPolls(options.polls, granted, dayLeft, day)
+      // Polls have their units anew when the API's day begins, which may be another one than the config's.
+      const { day: pollDay } = (await ledger.apiDay()) ?? { day }
+      const kept = unitsForPolls(options.polls, granted, partLeft(pollDay, nowMs), pollDay)
       const reserved = await ledger.reserve({
         cost: units,
         purpose: 'context',
-        purposeUnitsMax: Math.floor(granted * unitsShare * shareNow(dayLeft)),
+        purposeUnitsMax: Math.floor(granted * unitsShare * shareNow(partLeft(day, nowMs))),
         leaveUnits: unitsPerDay - granted + kept,
         leaveFresh: true,
       })
@@ -72,6 +73,10 @@ export function createSpending(options: SpendingOptions): Spending {
       if (limit === 'budget') await options.onBudgetRefused(taken, retryAfterMs)
     },
   }
+}
+
+function partLeft({ startMs, endMs }: BudgetDay, nowMs: number): number {
+  return (endMs - nowMs) / (endMs - startMs)
 }
 
 function skip(why: SkipReason) {

@@ -3,7 +3,7 @@ import { joinedUnits } from './account.ts'
 /** The scripts of `ledger.ts`. Each is one indivisible reservation, hold or reading; all keys share a hash tag. */
 
 export type ReserveReply = [
-  kind: 'ok' | 'held' | 'spent' | 'share' | 'minute' | 'lease' | 'moved',
+  kind: 'ok' | 'held' | 'spent' | 'share' | 'api_day' | 'minute' | 'lease' | 'moved',
   limit: 'minute' | 'budget',
   wait: number,
   used: number,
@@ -31,7 +31,8 @@ end`
  * ARGV units max, requests a minute, cost, purpose, length of the minute (ms), expiry of the counts (ms), lease token or '',
  *   a name for this request that no other has, the time of the caller (ms), by whose clock days turn,
  *   the field of its half hour, the longest that a hold lasts (ms), the account or '', the units that this purpose may use
- *   of a day or -1, the purposes that use them together, then for each day what the caller knows to be used of it: Redis may have lost that
+ *   of a day or -1, the purposes that use them together, the units that may be used of the API's own day or -1, then for each
+ *   day what the caller knows to be used of it: Redis may have lost that
  * Moved: the source now counts in the ledger of another account; the caller has to join that one first.
  * Returns {kind, limit, wait in ms (kind spent or share: which of the days is full, from 1), units used of the day, and where
  *   it is ok those of the API's own day, or -1}
@@ -43,7 +44,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local cost = tonumber(ARGV[3])
 local function usedOf(day)
-  return math.max(tonumber(redis.call('HGET', days[day], 'used') or '0'), tonumber(ARGV[14 + day]))
+  return math.max(tonumber(redis.call('HGET', days[day], 'used') or '0'), tonumber(ARGV[15 + day]))
 end
 local used = usedOf(1)
 if ARGV[7] ~= '' and redis.call('GET', KEYS[3]) ~= ARGV[7] then return {'lease', '', 0, used} end
@@ -55,6 +56,13 @@ for day = 1, #days do
   local share = 0
   for name in string.gmatch(ARGV[14], '%S+') do share = share + (redis.call('HGET', days[day], name) or 0) end
   if ARGV[13] ~= '-1' and share + cost > tonumber(ARGV[13]) then return {'share', 'budget', day, used} end
+end
+local reset = tonumber(redis.call('HGET', KEYS[4], 'resetsAtMs'))
+local start = reset and string.format('%.0f', reset + math.floor((ARGV[9] - reset) / 86400000) * 86400000)
+if reset and ARGV[15] ~= '-1' then
+  local ofToday = redis.call('HGET', KEYS[4], 'startMs') == start
+  local usedToday = ofToday and tonumber(redis.call('HGET', KEYS[4], 'used')) or 0
+  if usedToday + cost > tonumber(ARGV[15]) then return {'api_day', 'budget', start + 86400000 - ARGV[9], used} end
 end
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[5])
 for _, ahead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. now, '+inf')) do redis.call('ZADD', KEYS[2], now, ahead) end
@@ -73,9 +81,7 @@ for day, units in ipairs(days) do
 end
 redis.call('HINCRBY', days[1], ARGV[10], cost)
 local apiUsed = -1
-local reset = tonumber(redis.call('HGET', KEYS[4], 'resetsAtMs'))
 if reset then
-  local start = string.format('%.0f', reset + math.floor((ARGV[9] - reset) / 86400000) * 86400000)
   if redis.call('HGET', KEYS[4], 'startMs') ~= start then
     for _, field in ipairs(redis.call('HKEYS', KEYS[4])) do
       if string.sub(field, 1, 4) == 'for:' then redis.call('HDEL', KEYS[4], field) end

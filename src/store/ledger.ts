@@ -33,8 +33,8 @@ export interface Ledger {
   /** The hold that is on now, if any. */
   currentHold(): Promise<Hold | undefined>
   /**
-   * From now on units are also counted by the API's day, which resets at this instant and every 24 hours. Only the plan
-   * uses that count; nothing is refused by it. `used`: units spent of the current day; null ends the counting.
+   * From now on units are also counted by the API's day, which resets at this instant and every 24 hours. The plan uses
+   * that count; only what is no poll is refused by it. `used`: units spent of the current day; null ends the counting.
    */
   countApiDay(reset: { readonly atMs: number; readonly used: number } | null): Promise<void>
   apiDay(): Promise<ApiDay | undefined>
@@ -59,7 +59,7 @@ interface ReserveRequest {
   /** Units, at least 1. */
   readonly cost: number
   readonly purpose: Purpose
-  /** Units of the day that this call must leave to others (context lookups use only what is spare). */
+  /** Units of the day that this call must leave to others; one that is no poll leaves as many of the API's own day. */
   readonly leaveUnits?: number
   /** Units that all calls of this purpose together may use of a day; those for people and for context are counted as one. */
   readonly purposeUnitsMax?: number
@@ -182,6 +182,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         options.account ?? '',
         request.purposeUnitsMax ?? -1,
         lookups.includes(purpose) ? lookups.join(' ') : purpose,
+        noPolls.includes(purpose) ? unitsMax : -1,
         ...days.map(({ key }) => known.of(keys.units(key))),
       ]
       const reply = await evalReserve(names, limits)
@@ -266,6 +267,7 @@ export function createLedger(options: LedgerOptions): Ledger {
 
 const joinsMax = 5
 const lookups: readonly Purpose[] = ['context', 'api']
+const noPolls: readonly Purpose[] = [...lookups, 'rules']
 const dayMs = 86_400_000
 /** The largest instant that a Date can represent. */
 const instantMsMax = 8.64e15

@@ -126,7 +126,7 @@ function contextIn(world: World): (instrument: number) => Promise<AlertContext> 
     sleep: () => new Promise<void>((resolve) => setImmediate(resolve)),
   }
   const metrics = createMetrics({ version: 'bench', node: 'bench' })
-  const ledger: Pick<Ledger, 'reserve' | 'hold'> = {
+  const ledger: Pick<Ledger, 'reserve' | 'hold' | 'apiDay'> = {
     async reserve({ cost, leaveUnits = 0, purposeUnitsMax = Number.POSITIVE_INFINITY }) {
       const { day } = world
       const ofPurpose = day.context + cost > purposeUnitsMax
@@ -139,6 +139,7 @@ function contextIn(world: World): (instrument: number) => Promise<AlertContext> 
       return { ok: true, unitsUsed: day.used, unitsLeft: unitsPerDay - day.used }
     },
     hold: async () => 0,
+    apiDay: async () => undefined,
   }
   const spending = createSpending({
     ...{ source: 'bench', ledger, unitsPerDay, unitsShare, clock, metrics },

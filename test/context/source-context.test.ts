@@ -671,6 +671,17 @@ describe('the units', () => {
     expect(whyOf(await late.find(1, ['chart']))).toEqual({})
   })
 
+  it("that polls need until the API's own day begins are left alone, where a refusal told of another day", async () => {
+    const market = await startMarket(10)
+    const early = contextOf(market, { units: 100, dayLeftMs: 80_000_000 })
+    await early.ledger.countApiDay({ atMs: Date.now() + 3_600_000, used: 94 })
+    expect(whyOf(await early.find(1, ['chart']))).toEqual({ chart: 'budget' })
+    const spare = contextOf(market, { units: 100, dayLeftMs: 80_000_000 })
+    await spare.ledger.reserve({ cost: 75, purpose: 'poll' })
+    await spare.ledger.countApiDay({ atMs: Date.now() + 3_600_000, used: 75 })
+    expect(whyOf(await spare.find(1, ['chart']))).toEqual({})
+  })
+
   it('of its share are a fifth until the last quarter of the day, and three tenths at its end', () => {
     expect([1, 0.25, 0.125, 0].map((left) => Math.round(100 * shareNow(left)))).toEqual([20, 20, 25, 30])
   })

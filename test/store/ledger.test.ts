@@ -44,6 +44,30 @@ describe('a purpose with a share of its own', () => {
   })
 })
 
+describe("the API's own day", () => {
+  it('has its last units for polls, too: what is no poll waits for its reset', async () => {
+    const { ledger } = given()
+    const resetMs = noonMs + 3_600_000
+    await ledger.countApiDay({ atMs: resetMs, used: 995 })
+    for (const purpose of ['context', 'api', 'rules'] as const)
+      expect(await ledger.reserve({ cost: 2, purpose, leaveUnits: 4 })).toMatchObject({
+        ...{ ok: false, limit: 'budget', held: false, unitsUsed: 0, retryAtMs: resetMs },
+      })
+    expect(await ledger.reserve({ cost: 1, purpose: 'context', leaveUnits: 4 })).toMatchObject({ ok: true })
+    for (const purpose of ['poll', 'walk'] as const)
+      expect(await ledger.reserve({ cost: 3, purpose, leaveUnits: 4 })).toMatchObject({ ok: true })
+  })
+
+  it('has all its units again after its reset', async () => {
+    const { ledger, clock } = given()
+    await ledger.countApiDay({ atMs: noonMs + 1_000, used: 1_000 })
+    const spare = { cost: 2, purpose: 'context', leaveUnits: 4 } as const
+    expect(await ledger.reserve(spare)).toMatchObject({ ok: false, limit: 'budget' })
+    clock.nowMs += 2_000
+    expect(await ledger.reserve(spare)).toMatchObject({ ok: true, unitsUsed: 2, apiDayUsed: 2 })
+  })
+})
+
 describe('an account of two sources', () => {
   const day = utcDay(noonMs)
 
