@@ -64,6 +64,14 @@ describe('the rules', () => {
     expect(promtool(['test', 'rules', join(folder, name)])).toContain('SUCCESS')
   })
 
+  it.each(caseFiles)('do the same over buckets as Prometheus 3 stores them (le="300.0"): %s', (name) => {
+    const text = read(name).replace('rule_files: [', `rule_files: [${folder}/`)
+    const file = join(testFolder(), name)
+    writeFileSync(file, text.replaceAll(/,le="(\d+)"/g, ',le="$1.0"'))
+    expect(readFileSync(file, 'utf8')).not.toBe(text)
+    expect(promtool(['test', 'rules', file])).toContain('SUCCESS')
+  })
+
   it('have each a severity and an entry in the runbook, which has no other', () => {
     const entries = [...runbook.matchAll(/^## (\w+)$/gm)].map(([, name]) => name)
     expect(entries).toEqual(alerts.map(({ alert }) => alert))
