@@ -210,6 +210,9 @@ it('a sink that is not there is said to be none, and is no fault of the bridge',
     change('dead-letters/retry', { sink: 'none' }),
     change('dead-letters/drop', { ids: ['main.1'], sink: 'none' }),
     change('replay', { ids: ['main.1'], sink: 'none' }),
+    // As the commands begin: it only counts.
+    change('replay', { ids: ['main.1'], sink: 'none', limit: 0 }),
+    change('dead-letters/drop', { ids: ['main.1'], sink: 'none', limit: 0 }),
     change('replay', { since: '2026-11-21T00:00:00Z', sink: 'none' }),
     change('sinks/none/pause', {}),
   ])

@@ -87,9 +87,10 @@ async function begin(
   options: PortionOptions,
 ): Promise<Progress> {
   const nowMs = options.clock.now()
+  // Refuses a sink that there is not, also of an order by ids that only counts.
+  const sets = setsOf(operation, selection, options)
   if (selection.ids !== undefined)
     return { v: 1, atMs: atMs ?? nowMs, throughMs: nowMs, total: new Set(selection.ids).size, idsDone: 0 }
-  const sets = setsOf(operation, selection, options)
   // The clock of another replica may run ahead: what has ended by now belongs to the operation, whatever date it has.
   const newest = await Promise.all(sets.map((set) => lastEndedMs(set)))
   const latestMs = Math.max(nowMs, ...newest.map((ms) => ms ?? 0))
