@@ -259,9 +259,10 @@ export class Lane {
 
   async #process(job: AlertJob, token: string): Promise<AttemptRecord> {
     const id = job.id ?? ''
-    // After an outage BullMQ may hand out a job again while its first send still runs here: wait for that send, whose
-    // acknowledgement the next step looks up.
-    await this.#sendOver(id)
+    // After an outage BullMQ may hand out a job again while its first send still runs here, or both at the same moment: wait for that
+    // send, whose acknowledgement the next step looks up.
+    do await this.#sendOver(id)
+    while (this.#running.isSending(id))
     const controller = new AbortController()
     // Fetched while the lane was already stopping: it goes back as it came.
     if (this.#ending.signal.aborted) controller.abort(new Error('stopping'))

@@ -46,7 +46,11 @@ export class RunningJobs {
     }
   }
 
-  /** Resolves once no send of this job runs. */
+  isSending(jobId: string): boolean {
+    return this.#sends.has(jobId)
+  }
+
+  /** Resolves once the send of this job is over that runs now. Of several that wait for it, one goes first: ask `isSending` then. */
   async sendOver(jobId: string): Promise<void> {
     await this.#sends.get(jobId)?.done.catch(() => {})
   }

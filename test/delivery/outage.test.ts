@@ -118,6 +118,36 @@ describe('an outage of Redis', () => {
     expect(lines.some(({ msg }) => msg === 'acknowledged before, not sent again')).toBe(true)
   }, 60_000)
 
+  it('from which it comes back without its last second, while jobs are taken one after another, sends none of them twice', async () => {
+    const server = await ownServer()
+    const { redis, queues, sender } = rig(server, ['hook'])
+    const log = createLogger({ level: 'silent' })
+    const redisBlocking = connectRedis({ target: { url: server.url }, profile: 'blocking' }, log)
+    if (!(redisBlocking instanceof Redis)) throw new Error('no single server')
+    await queues.enqueue(jobs('hook', 1, 4))
+    const send = redisBlocking.sendCommand.bind(redisBlocking)
+    let taken = 0
+    redisBlocking.sendCommand = async (...given) => {
+      const isTaking = Number(given[0].args[1]) === keysOfTaking
+      if (isTaking) taken += 1
+      // Two were taken, and are not handled yet.
+      if (isTaking && taken === 3) await asBefore()
+      return send(...given)
+    }
+    const queue = queues.queue('hook')
+    const asBefore = async () => {
+      const ids = await redis.lrange(queue.toKey('active'), 0, -1)
+      await redis.del(queue.toKey('active'), ...ids.map((id) => queue.toKey(`${id}:lock`)))
+      for (const id of ids) await redis.hdel(queue.toKey(id), 'ats', 'processedOn')
+      await redis.rpush(queue.toKey('wait'), ...ids)
+    }
+    const sink = testSink('hook')
+    sender([sink], { more: { redisBlocking }, settings: { concurrency: 6 } })
+    await until('recorded', async () => (await queue.getCompletedCount()) === 4)
+    expect(sink.sends.map(({ id }) => id).sort()).toEqual([1, 2, 3, 4])
+    redisBlocking.disconnect()
+  }, 30_000)
+
   it('that outlasts the lock sends nothing twice from another process either', async () => {
     const server = await ownServer()
     const { queues, sender, lines } = rig(server, ['hook'])
