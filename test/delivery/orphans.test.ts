@@ -143,7 +143,8 @@ describe('what is dropped', () => {
     const readers = { withheldOf: async () => [], alertOf: () => undefined, orphans: own.orphans.names }
     const queues = own.queues.reconfigured({ sinks: ['next'], retention: { ageMs: 7 * day, count: 10 } })
     const reader = await openReader({ queues, targets: new Map(), ...readers })
-    expect(await reader.dropped(['main.1', 'main.2', 'main.3'])).toEqual(['main.1', 'main.2'])
+    const dropped = await reader.dropped(['main.1', 'main.2', 'main.3'])
+    expect(dropped.map(({ sink, name }) => `${sink}: ${name}`)).toEqual(['gone: main.1', 'gone: main.2'])
     // It expires by itself; then the name is forgotten, too.
     expect(await own.redis.pttl(own.gone.toKey(droppedName))).toBeGreaterThan(80 * day)
     await own.redis.del(own.gone.toKey(droppedName))
