@@ -30,8 +30,8 @@ export function findContextBy(active: () => ActiveConfig, clock: Clock): FindCon
       const deadlineMs = queue.isFull ? await shortestDeadline(job, config) : deadlineOf(config, alert.source)
       const wait = waits.begin(sink, queue.emptyMs, deadlineMs)
       try {
-        const waitMs = Math.min(wait.leftMs, waitMsMax)
-        return await context.find(alert, names, { seenAtMs, mayBuy: isFirst, waitMs, signal })
+        const waitMs = wait.leftMs
+        return await context.find(alert, names, { seenAtMs, mayBuy: isFirst, waitMs, waitMsMax, signal })
       } finally {
         wait.end()
       }

@@ -74,13 +74,13 @@ export class ContextLoader {
   }
 
   /**
-   * An alert that waited long went out without the value. Counts as a fault of the endpoint where a call has run for half the
-   * deadline; then nobody waits for that call any longer, also those who asked later. Returns whether it was that fault.
+   * An alert that waited long went out without the value. Counts as a fault of the endpoint where a call has run for `ranMs`;
+   * then nobody waits for that call any longer, also those who asked later. Returns whether it was that fault.
    */
-  late(): boolean {
+  late(ranMs: number): boolean {
     const { name, health, purchases, options } = this.#parts
     const sinceMs = Math.min(...[...this.#runningSince].map(({ ms }) => ms))
-    if (sinceMs > options.clock.monotonicMs() - options.deadlineMs / 2) return false
+    if (sinceMs > options.clock.monotonicMs() - ranMs) return false
     purchases.fault(name, health, 'no answer in time')
     for (const { request } of [...this.#pending.values()]) request.settle(resting)
     return true

@@ -28,6 +28,8 @@ interface FindOptions {
   readonly mayBuy: boolean
   /** How long it waits for what is not stored; at most the deadline, which is also the default. */
   readonly waitMs?: number
+  /** It waits no longer than this either, since it would expire; an answer that comes later is in time for others. */
+  readonly waitMsMax?: number
   /** Ends the wait when it aborts. */
   readonly signal: AbortSignal
 }
@@ -70,7 +72,8 @@ class AccountContext implements SourceContext {
   async find(alert: Alert, names: readonly ContextName[], options: FindOptions): Promise<AlertContext> {
     const found = new Map<ContextName, Found>()
     const { deadlineMs } = this.#options
-    const { waitMs = deadlineMs } = options
+    const { waitMs: usualMs = deadlineMs, waitMsMax = usualMs } = options
+    const waitMs = Math.min(usualMs, waitMsMax)
     const isWorthIt = waitMs >= deadlineMs * waitShareMin
     await withinDeadline(
       // Stored values are read, however little time is left.
@@ -89,10 +92,11 @@ class AccountContext implements SourceContext {
     const why = options.signal.aborted ? 'unavailable' : 'deadline'
     const late: Found = { ok: false, why }
     const all = names.map((name) => [name, found.get(name) ?? late] as const)
-    const isLate = why === 'deadline' && waitMs >= deadlineMs / 2
+    const isLate = why === 'deadline' && usualMs >= deadlineMs / 2
+    const lateMs = waitMs < usualMs ? deadlineMs : deadlineMs / 2
     const faulty = new Set<ContextName>()
     for (const [name, each] of all)
-      if (each === late && isLate && this.#account?.loaders.get(name)?.late()) faulty.add(name)
+      if (each === late && isLate && this.#account?.loaders.get(name)?.late(lateMs)) faulty.add(name)
     this.#report(alert, all, faulty)
     return {
       parts: Object.fromEntries(all.flatMap(([name, each]) => (each.ok ? [[name, partOf(each)]] : []))),

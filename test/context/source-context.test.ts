@@ -85,7 +85,7 @@ function contextOf(market: Market, options: Options = {}) {
   const find = (
     index: number,
     names: readonly ContextName[],
-    more: { seenAtMs?: number; mayBuy?: boolean; waitMs?: number } = {},
+    more: { seenAtMs?: number; mayBuy?: boolean; waitMs?: number; waitMsMax?: number } = {},
   ) => context.find(alertOf(index), names, { seenAtMs: Date.now(), mayBuy: true, signal: never, ...more })
   const own = { redis: commands, prefix, source: 'main' }
   /** As a process that polls has it. */
@@ -563,6 +563,15 @@ describe('a fault of an endpoint', () => {
     expect(await results('chart')).toEqual({ skipped: 2 })
     expect(whyOf(await find(1, ['indicators']))).toEqual({ indicators: 'deadline' })
     expect(await results('indicators')).toEqual({ failed: 1 })
+  })
+
+  it('is none where an alert that expires soon could not wait: others, which wait for the same call, get its answer', async () => {
+    const market = await startMarket(10)
+    market.behave('/prices', { delayMs: 1_400 })
+    const { find, captured } = contextOf(market, { deadline: '2s' })
+    const [hasty, patient] = await Promise.all([find(1, ['chart'], { waitMsMax: 1_100 }), find(1, ['chart'])])
+    expect([hasty, patient].map(whyOf)).toEqual([{ chart: 'deadline' }, {}])
+    expect(captured.with('alerts do not wait for this context for a while')).toEqual([])
   })
 
   it('429 of the day teaches the plan of every process how much the API grants', async () => {
