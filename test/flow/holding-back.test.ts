@@ -141,6 +141,16 @@ describe('a silence', () => {
 
     expect(await atBridge(url, 'replay', `main.${held}`, '--sink', 'hook')).toContain('1 queued')
     await until('the held one arrives', () => idsAt(hook).includes(`main.${held}`))
+    const statesOf = async (...options: string[]) =>
+      (JSON.parse(await atBridge(url, 'deliveries', ...options, '--json')) as { id: number; state: string }[])
+        .filter(({ id }) => id === held)
+        .map(({ state }) => state)
+    await until(
+      'it is known to be delivered',
+      async () => (await statesOf('--state', 'delivered')).length === 1,
+    )
+    expect([await statesOf(), await statesOf('--state', 'held')]).toEqual([['delivered'], []])
+    expect((await storyOf(url, held ?? 0))?.held).toMatchObject([{ sinks: ['hook'], reason: 'silenced' }])
 
     await atBridge(url, 'silence', 'expire', silence.id)
     await until('the next one arrives', async () => {

@@ -87,13 +87,16 @@ const queryPatternSizeMax = 1_000
 const batchMax = 250
 
 /** In the order of their keys. A row keeps its key whatever becomes of it and of the others: a cursor names the key of the last one. */
-function rowsOf({ jobs, withheld, fired: { name } }: FoundAlert): { key: string; row: DeliveryRow }[] {
-  const { source } = alertOfKey(name)
+function rowsOf({ jobs, sinks, withheld, fired }: FoundAlert): { key: string; row: DeliveryRow }[] {
+  const { source } = alertOfKey(fired.name)
   const keyed = (row: DeliveryRow, nth = '') => ({ key: `${row.sink} ${row.target ?? ''} ${nth}`, row })
   const held = withheld ? withheldRowsOf(source, withheld) : []
+  // What an operator has sent since is not held back from that sink any more.
+  const isSent = ({ sink, withheld }: DeliveryRow) =>
+    withheld?.reason === 'unrouted' ? sinks.size > 0 : sinks.has(sink)
   const rows = [
     ...jobs.map((job) => keyed(deliveryRowOf(job))),
-    ...held.map((row, nth) => keyed(row, String(nth))),
+    ...held.map((row, nth) => keyed(row, String(nth))).filter(({ row }) => !isSent(row)),
   ]
   return rows.sort((a, b) => (a.key < b.key ? -1 : 1))
 }

@@ -43,6 +43,8 @@ export interface FoundAlert {
   readonly fired: FiredAlert
   /** Only those in the state that is wanted. */
   readonly jobs: readonly JobView[]
+  /** The sinks that have a delivery of it, in whatever state. */
+  readonly sinks: ReadonlySet<string>
   readonly withheld?: WithheldRecord
   /** As the feed had it, with each number as it was spelled: only read where it is asked for. */
   row(): Readonly<Record<string, unknown>> | undefined
@@ -137,17 +139,26 @@ async function readAlerts(
   alerts: readonly FiredAlert[],
   { isWanted, state }: AlertFilter,
 ): Promise<FoundAlert[]> {
-  const meant = isWanted === undefined ? alerts : await wantedOf(options, sinks, alerts, isWanted)
-  const names = meant.map(({ name }) => name)
-  const [candidates, withheld] = await Promise.all([
-    state === 'held' ? [] : candidatesOf(options, sinks, names),
-    state === undefined || state === 'held' ? options.withheldOf(names) : [],
-  ])
+  const wanted = isWanted === undefined ? alerts : await wantedOf(options, sinks, alerts, isWanted)
+  const withheldOf = async () => {
+    const records = await options.withheldOf(wanted.map(({ name }) => name))
+    return new Map(wanted.map(({ name }, at) => [name, records[at]]))
+  }
+  const withheld = state === undefined || state === 'held' ? await withheldOf() : new Map<string, undefined>()
+  const meant = state === 'held' ? wanted.filter(({ name }) => withheld.get(name) !== undefined) : wanted
+  const candidates = await candidatesOf(
+    options,
+    sinks,
+    meant.map(({ name }) => name),
+  )
   const found = meant.map(async (fired, at): Promise<FoundAlert> => {
-    const own = (candidates[at] ?? []).filter((each) => state === undefined || each.state === state)
+    const all = candidates[at] ?? []
+    const own = all.filter((each) => state === undefined || each.state === state)
     const views = (await Promise.all(own.map(viewOf))).filter((view) => view !== undefined)
-    const row = () => (views[0] ?? withheld[at])?.row
-    return { fired, jobs: views.map(({ view }) => view), ...given({ withheld: withheld[at] }), row }
+    const record = withheld.get(fired.name)
+    const row = () => (views[0] ?? record)?.row
+    const having = new Set(all.map(({ records }) => records.sink))
+    return { fired, jobs: views.map(({ view }) => view), sinks: having, ...given({ withheld: record }), row }
   })
   return (await Promise.all(found)).filter(({ jobs, withheld }) => jobs.length > 0 || withheld !== undefined)
 }
