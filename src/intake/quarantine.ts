@@ -8,7 +8,7 @@ import { type IntakeDeps, isUnrouted, jobsOf } from './intake.ts'
 /** Reads rows again that were quarantined, because an operator asked for it: what this version can read is sent by the present routes. */
 interface RetryDeps {
   readonly source: string
-  readonly store: Pick<QuarantineStore, 'remove'>
+  readonly store: Pick<QuarantineStore, 'replace'>
   readonly intake: IntakeDeps
   readonly clock: Clock
   readonly metrics: Metrics
@@ -44,8 +44,11 @@ async function send(
   const alerts = batch.map(({ alert }) => alert)
   const assign = await intake.prepareAssign()
   const assignments = await assign(alerts, nowMs)
-  await intake.queues.enqueue(jobsOf(alerts, assignments, intake.targets, { seenAtMs: nowMs }))
-  await store.remove(batch.map(({ key }) => key))
+  const jobs = jobsOf(alerts, assignments, intake.targets, { seenAtMs: nowMs })
+  await store.replace(
+    batch.map(({ key }) => key),
+    () => intake.queues.enqueue(jobs),
+  )
   metrics.alertsSeen.inc({ source }, alerts.length)
   metrics.alertsUnrouted.inc({ source }, assignments.filter(isUnrouted).length)
   intake.onHandled(alerts)

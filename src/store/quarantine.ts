@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { sourceKeys } from './keys.ts'
 import type { RedisClient } from './redis.ts'
+import { server } from './walk-scripts.ts'
 
 /**
  * The rows of one source that could not be read, whole where they are of a usable length, so that a later reading can
@@ -14,6 +15,11 @@ export interface QuarantineStore {
   find(keys: readonly string[]): Promise<readonly Quarantined[]>
   /** Removes them, since they were sent or dropped; resolves to how many there were. They stay seen. */
   remove(keys: readonly string[]): Promise<number>
+  /**
+   * Removes them once `store` has stored what takes their place. Where another Redis answers by then, or another run of it, that may
+   * be lost, so all of it is done again there; rejects after some such changes.
+   */
+  replace(keys: readonly string[], store: () => Promise<void>): Promise<void>
   /** Removes all that were quarantined by then, at a time as `newestMs` has it. */
   removeAll(throughMs?: number): Promise<number>
   /** When the newest was quarantined, in milliseconds since 1970 by the clock of who did; 0 where there is none. */
@@ -66,7 +72,7 @@ export function createQuarantineStore(options: {
   }
   const remove = async (keys: readonly string[]) => {
     if (keys.length === 0) return 0
-    const removed = await redis.eval(removeScript, 2, quarantined, quarantinedTimes, ...keys)
+    const removed = await redis.eval(removeScript, 2, quarantined, quarantinedTimes, '', ...keys)
     return z.number().parse(removed)
   }
   return {
@@ -74,6 +80,15 @@ export function createQuarantineStore(options: {
     list: async (limit) => find(await redis.zrevrangebyscore(quarantinedTimes, '+inf', 0, 'LIMIT', 0, limit)),
     find,
     remove,
+    async replace(keys, store) {
+      for (let left = serversMax; left > 0; left -= 1) {
+        const before = z.string().parse(await redis.eval(`return ${server}`, 1, quarantined))
+        await store()
+        const removed = await redis.eval(removeScript, 2, quarantined, quarantinedTimes, before, ...keys)
+        if (removed !== -1) return
+      }
+      throw new Error(`Redis was replaced ${serversMax} times meanwhile`)
+    },
     async removeAll(throughMs) {
       const [from, to] = throughMs === undefined ? ['-inf', '+inf'] : [-throughMs, throughMs]
       let removed = 0
@@ -105,12 +120,18 @@ const removeMax = 500
 
 const quarantinedSchema = z.object({ key: z.string(), reason: z.string(), raw: z.string(), atMs: z.number() })
 
-/** KEYS quarantined, quarantinedTimes · ARGV keys of rows · Returns how many were quarantined. */
+const serversMax = 3
+
+/**
+ * KEYS quarantined, quarantinedTimes · ARGV the server that it is for, or '', then keys of rows
+ * Returns how many were quarantined; -1 where this is another server.
+ */
 const removeScript = `
+if ARGV[1] ~= '' and (${server}) ~= ARGV[1] then return -1 end
 local removed = 0
-for _, key in ipairs(ARGV) do
-  redis.call('HDEL', KEYS[1], key)
-  removed = removed + redis.call('ZREM', KEYS[2], key)
+for index = 2, #ARGV do
+  redis.call('HDEL', KEYS[1], ARGV[index])
+  removed = removed + redis.call('ZREM', KEYS[2], ARGV[index])
 end
 return removed
 `

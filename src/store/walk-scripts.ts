@@ -1,7 +1,7 @@
 /** The scripts of `walk-state.ts`. Each is one indivisible change or reading; all keys share a hash tag. */
 
 /** Which run of which server this is; '' where it does not say. */
-const server = `string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or ''`
+export const server = `string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or ''`
 
 /**
  * KEYS meta, seen, uncovered, stretch, quarantine, quarantined, quarantinedTimes
