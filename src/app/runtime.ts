@@ -1,6 +1,6 @@
 import type { OrphansPort, QuarantinePort } from '../admin/ports.ts'
 import { troublesOf, verdictOf } from '../admin/verdict.ts'
-import { sharersOf } from '../config/accounts.ts'
+import { sharersOf, sharingWith } from '../config/accounts.ts'
 import type { Config } from '../config/schema.ts'
 import { collectQueues } from '../delivery/collect.ts'
 import { createSender, type Sender } from '../delivery/sender.ts'
@@ -261,6 +261,7 @@ class ConfiguredRuntime implements Runtime {
       ...this.#tools,
       tooManyWaiting: () => this.#tooManyWaiting(),
       sharers: (source) => sharersOf(this.#active.config.sources, source),
+      sharing: (source) => sharingWith(this.#active.config.sources, source),
       onHead: (source, page) => this.#sameFeed.saw(source, page),
       names: this.#orphanService.names,
       onRules: (source, report) => this.#operators.onRules(source, report),

@@ -13,6 +13,8 @@ interface ContextTools extends Omit<RuntimeTools, 'drawer'> {
   readonly prefix: string
   readonly ledger: Ledger
   readonly onExchange: NonNullable<Parameters<typeof createFeedClient>[0]['onExchange']>
+  /** The sources of the config in force that spend from the ledger of this one. */
+  readonly sharing: (source: string) => readonly SourceConfig[]
   readonly budgetDay: Parameters<typeof createSpending>[0]['budgetDay']
 }
 
@@ -20,9 +22,10 @@ interface ContextTools extends Omit<RuntimeTools, 'drawer'> {
 export function contextOfSource(
   source: string,
   config: SourceConfig,
-  { prefix, redis: { commands: redis }, ledger, onExchange, budgetDay, clock, log, metrics }: ContextTools,
+  { prefix, redis: { commands: redis }, ledger, onExchange, sharing, budgetDay, ...tools }: ContextTools,
 ): SourceContext & { close(): Promise<void> } {
-  const { baseUrl, token, account, budget, poll, context } = config
+  const { clock, log, metrics } = tools
+  const { baseUrl, token, account, budget, context } = config
   const closing = new AbortController()
   const feed = createFeedClient({
     ...{ source, baseUrl, token, clock, onExchange, connections, bodyBytesMax, exactNumbersMax },
@@ -34,7 +37,10 @@ export function contextOfSource(
     ...{ source, ledger, budgetDay, clock, metrics, grants, unitsPerDay },
     onBudgetRefused: budgetTeacher({ source, ledger, budgetDay, clock, log, unitsPerDay }, grants),
     unitsShare: context.unitsShare,
-    polls: poll.every === undefined ? { share: poll.floor } : { everyMs: poll.every },
+    polls: () =>
+      sharing(source).map(({ poll: { every, floor } }) =>
+        every === undefined ? { share: floor } : { everyMs: every },
+      ),
   })
   let known: { readonly accountHash: string; readonly cache: ContextCache } | undefined
   const cacheNow = () => {

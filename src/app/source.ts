@@ -67,6 +67,8 @@ export interface SourceTools extends RuntimeTools {
   readonly tooManyWaiting: () => Promise<boolean>
   /** How many sources of the config in force spend from the ledger of this one. */
   readonly sharers: (source: string) => number
+  /** These sources. */
+  readonly sharing: (source: string) => readonly SourceConfig[]
   /** Called with the first page of each poll, once its rows are handled. */
   readonly onHead: (source: string, page: FeedPage) => void
   readonly onRules: (source: string, report: RulesReport) => void

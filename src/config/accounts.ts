@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { Secret } from '../lib/secret.ts'
 import type { Complaint } from './explain.ts'
 import { property } from './outline.ts'
-import type { Config } from './schema.ts'
+import type { Config, SourceConfig } from './schema.ts'
 import { budgetSchema } from './source.ts'
 
 /**
@@ -10,11 +10,16 @@ import { budgetSchema } from './source.ts'
  * ledger. Sources with the same `account` do.
  */
 
-/** How many sources share the ledger of this one, itself included. */
+/** The sources that share the ledger of this one, itself included; none where there is no such source. */
+export function sharingWith(sources: Config['sources'], name: string): readonly SourceConfig[] {
+  const own = sources[name]
+  if (own?.account === undefined) return own === undefined ? [] : [own]
+  return Object.values(sources).filter(({ account }) => account === own.account)
+}
+
+/** How many they are. */
 export function sharersOf(sources: Config['sources'], name: string): number {
-  const account = sources[name]?.account
-  if (account === undefined) return 1
-  return Object.values(sources).filter((source) => source.account === account).length
+  return Math.max(1, sharingWith(sources, name).length)
 }
 
 /** A ledger counts against one budget, so all sources of an account must have the same budget. */

@@ -29,8 +29,11 @@ interface SpendingOptions {
   readonly budgetDay: (nowMs: number) => BudgetDay
   readonly unitsPerDay: number
   readonly unitsShare: number
-  /** The least that polls take of a day's units: a share, or the interval where their pace is fixed. */
-  readonly polls: { readonly share: number } | { readonly everyMs: number }
+  /**
+   * The least that polls take of a day's units, for each source that spends them: a share of its part, or the interval where their
+   * pace is fixed.
+   */
+  readonly polls: () => readonly ({ readonly share: number } | { readonly everyMs: number })[]
   /** The API refused a call for the day's budget. Never rejects. */
   readonly onBudgetRefused: (taken: TakenUnits, askedMs: number | undefined) => Promise<void>
   readonly clock: Clock
@@ -50,7 +53,7 @@ export function createSpending(options: SpendingOptions): Spending {
       if (!(await cache.take(units, { unitsMax, forMs: burstMs }))) return skip('burst')
       // Polls have their units anew when the API's day begins, which may be another one than the config's.
       const { day: pollDay } = (await ledger.apiDay()) ?? { day }
-      const kept = unitsForPolls(options.polls, granted, partLeft(pollDay, nowMs), pollDay)
+      const kept = unitsForPolls(options.polls(), granted, partLeft(pollDay, nowMs), pollDay)
       const reserved = await ledger.reserve({
         cost: units,
         purpose: 'context',
@@ -112,14 +115,16 @@ export function burstUnits(unitsPerDay: number): number {
  * beneath the first. The number falls as the day ends, so that its last units can still be used.
  */
 export function unitsForPolls(
-  polls: SpendingOptions['polls'],
+  polls: ReturnType<SpendingOptions['polls']>,
   unitsPerDay: number,
   dayLeft: number,
   { startMs, endMs }: BudgetDay,
 ): number {
   const left = Math.min(1, Math.max(0, dayLeft))
-  const paced =
-    'share' in polls ? unitsPerDay * polls.share * left : ((endMs - startMs) * left) / polls.everyMs
+  const paces = polls.map((each) =>
+    'share' in each ? (unitsPerDay / polls.length) * each.share : (endMs - startMs) / each.everyMs,
+  )
+  const paced = paces.reduce((sum, each) => sum + each, 0) * left
   return Math.min(unitsPerDay, Math.ceil(paced + unitsPerDay * reserveShare * left) + lastUnits)
 }
 

@@ -145,7 +145,7 @@ function contextIn(world: World): (instrument: number) => Promise<AlertContext> 
     ...{ source: 'bench', ledger, unitsPerDay, unitsShare, clock, metrics },
     grants: { load: async () => undefined, save: async () => {} } as never,
     budgetDay: (nowMs) => budgetDay(nowMs, benchOptions(unitsPerDay)),
-    polls: { share: benchOptions(unitsPerDay).floor },
+    polls: () => [{ share: benchOptions(unitsPerDay).floor }],
     onBudgetRefused: async () => {},
   })
   const cache = cacheIn(world)

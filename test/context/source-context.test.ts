@@ -4,6 +4,7 @@ import { parseRow } from '../../src/alert/alert.ts'
 import type { AlertContext, ContextName } from '../../src/alert/context.ts'
 import { contextUnits } from '../../src/alert/context.ts'
 import { contextOfSource } from '../../src/app/source-context.ts'
+import { sharingWith } from '../../src/config/accounts.ts'
 import { callsOf } from '../../src/context/calls.ts'
 import { failedInARowMax } from '../../src/context/endpoint-health.ts'
 import { absentFreshMs } from '../../src/context/found.ts'
@@ -38,6 +39,8 @@ interface Options {
   readonly tokenFile?: string
   /** Of a day that is 24 hours long. */
   readonly dayLeftMs?: number
+  /** Two sources of one account poll so. */
+  readonly every?: string
   readonly clock?: Clock
 }
 
@@ -51,9 +54,11 @@ function contextOf(market: Market, options: Options = {}) {
     tokenFile,
   } = options
   const tokenField = tokenFile === undefined ? `token: ${token}` : `tokenFile: ${tokenFile}`
+  const { every } = options
+  const source = `{ baseUrl: "${market.url}", ${tokenField}, budget: { unitsPerDay: ${units} }, context: { unitsShare: ${unitsShare}, deadline: ${deadline} }${every === undefined ? '' : `, account: desk, poll: { every: ${every} }`} }`
   const config = configOf(`
     redis: { url: "${redis.url}" }
-    sources: { main: { baseUrl: "${market.url}", ${tokenField}, budget: { unitsPerDay: ${units} }, context: { unitsShare: ${unitsShare}, deadline: ${deadline} } } }
+    sources: { main: ${source}${every === undefined ? '' : `, spare: ${source}`} }
     sinks: { hook: { type: webhook, url: "https://hooks.example.com" } }
     routes: [{ sinks: [hook] }]`)
   const main = config.sources['main']
@@ -71,6 +76,7 @@ function contextOf(market: Market, options: Options = {}) {
       prefix,
       ledger,
       budgetDay,
+      sharing: (name: string) => sharingWith(config.sources, name),
       metrics,
       log: captured.log,
       clock: options.clock ?? systemClock,
@@ -691,16 +697,28 @@ describe('the units', () => {
     expect(whyOf(await spare.find(1, ['chart']))).toEqual({})
   })
 
+  it('that another source of the account needs for its polls are left alone, too', async () => {
+    const market = await startMarket(10)
+    const { find, ledger } = contextOf(market, { units: 1_000, dayLeftMs: 86_000_000, every: '15m' })
+    await ledger.reserve({ cost: 680, purpose: 'poll' })
+    expect(whyOf(await find(1, ['chart']))).toEqual({})
+    await ledger.reserve({ cost: 70, purpose: 'poll' })
+    expect(whyOf(await find(2, ['chart']))).toEqual({ chart: 'budget' })
+  })
+
   it('of its share are a fifth until the last quarter of the day, and three tenths at its end', () => {
     expect([1, 0.25, 0.125, 0].map((left) => Math.round(100 * shareNow(left)))).toEqual([20, 20, 25, 30])
   })
 
   it('kept for polls follow their slowest pace and the time that is left', () => {
     const day = { key: '', startMs: 0, endMs: 86_400_000 }
-    expect(unitsForPolls({ share: 0.2 }, 2_000, 1, day)).toBe(603)
-    expect(unitsForPolls({ share: 0.2 }, 2_000, 0, day)).toBe(3)
-    expect(unitsForPolls({ everyMs: 60_000 }, 2_000, 0.5, day)).toBe(823)
-    expect(unitsForPolls({ everyMs: 1_000 }, 50, 1, day)).toBe(50)
+    expect(unitsForPolls([{ share: 0.2 }], 2_000, 1, day)).toBe(603)
+    expect(unitsForPolls([{ share: 0.2 }], 2_000, 0, day)).toBe(3)
+    expect(unitsForPolls([{ everyMs: 60_000 }], 2_000, 0.5, day)).toBe(823)
+    expect(unitsForPolls([{ everyMs: 1_000 }], 50, 1, day)).toBe(50)
+    const two = [{ everyMs: 60_000 }, { everyMs: 120_000 }]
+    expect(unitsForPolls(two, 4_000, 0.5, day)).toBe(720 + 360 + 203)
+    expect(unitsForPolls([{ share: 0.2 }, { everyMs: 60_000 }], 2_000, 0.5, day)).toBe(100 + 720 + 103)
     expect([burstUnits(2_000), burstUnits(10)]).toEqual([20, 10])
   })
 })
