@@ -16,7 +16,7 @@ interface NoticeSenderOptions {
     readonly queues: Pick<SinkQueues, 'enqueue'>
     readonly targets: ReadonlyMap<string, readonly (string | undefined)[]>
   }
-  readonly store: Pick<NoticeStore, 'unsent' | 'remove'>
+  readonly store: Pick<NoticeStore, 'unsent' | 'server' | 'remove'>
   readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
 }
@@ -26,8 +26,9 @@ interface NoticeSenderOptions {
  * fixed ids, so it does not matter who is faster, or was killed half-way. A queue that refuses one does not delay the others.
  */
 export function noticeSender({ active, store, clock, log }: NoticeSenderOptions) {
-  /** Of unsent notices, those receivers in whose queues this process has put them. */
+  /** Of unsent notices, those receivers in whose queues this process has put them, at this server. */
   let queued: ReadonlyMap<number, Set<string>> = new Map()
+  let server = ''
   const send = async ({ id, sink: subject, row }: UnsentNotice) => {
     const parsed = parseRow(noticeSource, { ...row, id })
     if (!parsed.ok) throw new Error(`a notice does not parse: ${parsed.reason}`)
@@ -49,13 +50,17 @@ export function noticeSender({ active, store, clock, log }: NoticeSenderOptions)
           done.add(sink)
         }),
     )
-    if (await store.remove(id)) log.info({ notice: alert.kind, operators: receivers }, alert.headline)
+    // The next look puts it into the queues of another server.
+    if (await store.remove(id, server)) log.info({ notice: alert.kind, operators: receivers }, alert.headline)
   }
   return {
     /** Throws the error of the first queue that refused. */
     async sendUnsent(): Promise<void> {
       const unsent = await store.unsent(clock.now())
-      queued = new Map(unsent.map(({ id }) => [id, queued.get(id) ?? new Set()]))
+      const present = unsent.length === 0 ? server : await store.server()
+      const known = present === server ? queued : new Map<number, Set<string>>()
+      server = present
+      queued = new Map(unsent.map(({ id }) => [id, known.get(id) ?? new Set()]))
       try {
         await allOf(unsent.map((notice) => () => send(notice)))
       } catch (thrown) {

@@ -1,6 +1,7 @@
 import { noticedKey, noticeKey, noticesKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 import { createReportedRules, type ReportedRules } from './reported-rules.ts'
+import { readServerRun, serverRun } from './server-run.ts'
 import {
   addArguments,
   addLines,
@@ -38,8 +39,10 @@ export interface NoticeStore {
   at(what: string): Promise<number | undefined>
   /** What was added and not removed, the oldest first. */
   unsent(nowMs: number): Promise<readonly UnsentNotice[]>
-  /** True for the one caller that removed it. */
-  remove(id: number): Promise<boolean>
+  /** Which server has the notices now. */
+  server(): Promise<string>
+  /** True for the one caller that removed it; undefined, and nothing removed, where that is another server by now. */
+  remove(id: number, server: string): Promise<boolean | undefined>
   readonly rules: ReportedRules
 }
 
@@ -80,10 +83,20 @@ export function createNoticeStore(redis: RedisClient, prefix: string): NoticeSto
         .flatMap(([, text]) => unsentNoticeSchema.safeParse(JSON.parse(text)).data ?? [])
         .sort((a, b) => a.id - b.id)
     },
-    remove: async (id) => (await redis.hdel(unsentKey, String(id))) === 1,
+    server: () => readServerRun(redis, unsentKey),
+    async remove(id, server) {
+      const removed = await redis.eval(removeScript, 1, unsentKey, server, id)
+      return removed === -1 ? undefined : removed === 1
+    },
     rules: createReportedRules(redis, prefix),
   }
 }
+
+/** KEYS unsent notices · ARGV the server that has the jobs, id · Returns how many were removed; -1 where this is another server. */
+const removeScript = `
+if (${serverRun}) ~= ARGV[1] then return -1 end
+return redis.call('HDEL', KEYS[1], ARGV[2])
+`
 
 /** For a trouble that is not checked any more, because its sink or source left the config. */
 const keptMs = 30 * 24 * 3_600_000

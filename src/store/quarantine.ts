@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { sourceKeys } from './keys.ts'
 import type { RedisClient } from './redis.ts'
-import { server } from './walk-scripts.ts'
+import { readServerRun, serverRun } from './server-run.ts'
 
 /**
  * The rows of one source that could not be read, whole where they are of a usable length, so that a later reading can
@@ -82,7 +82,7 @@ export function createQuarantineStore(options: {
     remove,
     async replace(keys, store) {
       for (let left = serversMax; left > 0; left -= 1) {
-        const before = z.string().parse(await redis.eval(`return ${server}`, 1, quarantined))
+        const before = await readServerRun(redis, quarantined)
         await store()
         const removed = await redis.eval(removeScript, 2, quarantined, quarantinedTimes, before, ...keys)
         if (removed !== -1) return
@@ -127,7 +127,7 @@ const serversMax = 3
  * Returns how many were quarantined; -1 where this is another server.
  */
 const removeScript = `
-if ARGV[1] ~= '' and (${server}) ~= ARGV[1] then return -1 end
+if ARGV[1] ~= '' and (${serverRun}) ~= ARGV[1] then return -1 end
 local removed = 0
 for index = 2, #ARGV do
   redis.call('HDEL', KEYS[1], ARGV[index])

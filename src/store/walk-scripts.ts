@@ -1,7 +1,6 @@
-/** The scripts of `walk-state.ts`. Each is one indivisible change or reading; all keys share a hash tag. */
+import { serverRun } from './server-run.ts'
 
-/** Which run of which server this is; '' where it does not say. */
-export const server = `string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or ''`
+/** The scripts of `walk-state.ts`. Each is one indivisible change or reading; all keys share a hash tag. */
 
 /**
  * KEYS meta, seen, uncovered, stretch, quarantine, quarantined, quarantinedTimes
@@ -41,7 +40,7 @@ if #ARGV > 0 then
   uncovered = redis.call('ZMSCORE', KEYS[3], unpack(ARGV))
   quarantined = redis.call('ZMSCORE', KEYS[5], unpack(ARGV))
 end
-return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, uncovered, quarantined, ${server}}
+return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, uncovered, quarantined, ${serverRun}}
 `
 
 /**
@@ -65,7 +64,7 @@ if id ~= ARGV[1] then
   local replaced = string.find(' ' .. (replacedId or '') .. ' ', ' ' .. ARGV[1] .. ' ', 1, true)
   return {replaced and 'replaced' or 'lost', 0, 0, 0}
 end
-if ARGV[12] ~= '' and (${server}) ~= ARGV[12] then return {'replaced', 0, 0, 0} end
+if ARGV[12] ~= '' and (${serverRun}) ~= ARGV[12] then return {'replaced', 0, 0, 0} end
 local change = cjson.decode(ARGV[3])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -7,7 +7,7 @@ import { pollerStatusSchema } from '../../src/store/source-status.ts'
 import { clockAt, passingClock } from '../support/clock.ts'
 import { onTestFinished } from '../support/finished.ts'
 import { captureLog } from '../support/log.ts'
-import { freshPrefix, useRedis } from '../support/redis.ts'
+import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 
 const redis = useRedis()
@@ -217,7 +217,8 @@ it('a trouble that begins while no answer of Redis comes is told before its end,
       return async (...given: unknown[]) => {
         const answer: unknown = await value.apply(target, given)
         const isEnd = String(given[0]).includes('ended ')
-        if (name !== 'eval' || (breaker === 'closed' && (!isEnd || lost > 2))) return answer
+        const isSending = name !== 'eval' || String(given[0]).includes('run_id')
+        if (isSending || (breaker === 'closed' && (!isEnd || lost > 2))) return answer
         lost += 1
         throw new Error('Connection is closed.')
       }
@@ -399,8 +400,8 @@ it('a notice whose job Redis may have lost while it was away is put into its que
     store: {
       ...store,
       // The server dies once it has the job: its replica has the notice, but not the job.
-      async remove(id) {
-        if (!isAway) return store.remove(id)
+      async remove(id, server) {
+        if (!isAway) return store.remove(id, server)
         isAway = false
         throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
       },
@@ -416,4 +417,43 @@ it('a notice whose job Redis may have lost while it was away is put into its que
   })
   expect(ids).toHaveLength(2)
   expect(new Set(ids).size).toBe(1)
+})
+
+it('a notice stays unsent where another Redis answers than the one that its job was stored at', async () => {
+  const own = await startRedis({ aof: 'always' })
+  onTestFinished(() => own.dispose())
+  const client = own.client()
+  const clock = passingClock()
+  let ids: number[] = []
+  const store = createNoticeStore(client, freshPrefix())
+  let isReplaced = false
+  const enqueue = async (jobs: readonly DeliveryJob[]) => {
+    ids.push(...jobs.map(({ alert }) => alert.id))
+    if (isReplaced) return
+    await own.kill9()
+    await own.start()
+    while (client.status !== 'ready') await new Promise((resolve) => client.once('ready', resolve))
+    // It is back without its last second.
+    ids = []
+    isReplaced = true
+  }
+  const operators = createOperators({
+    active: () => ({
+      operators: ['desk'],
+      queues: { sinks: [], enqueue, failedSince: async () => 0, completedSince: async () => 0 },
+      targets: new Map(),
+    }),
+    sources: async () => [],
+    breakers: () => [],
+    store,
+    clock,
+    log: captureLog().log,
+  })
+  operators.onBreaker({ sink: 'hook', state: 'open', reason: 'HTTP 503' })
+  startOperators(operators)
+  await until('it is not stored as unsent any more', async () => {
+    clock.pass(5_000)
+    return isReplaced && (await store.unsent(clock.now())).length === 0
+  })
+  expect(ids).toHaveLength(1)
 })
