@@ -79,7 +79,7 @@ async function measureAlerts(): Promise<void> {
   const start = await memory()
   await queues.enqueue(Array.from({ length: alerts }, (_, index) => job(index + 1)))
   const waiting = (await memory()) - start
-  const size = JSON.stringify(row(1)).length
+  const size = Buffer.byteLength(JSON.stringify(row(1)))
   print(`waiting: ${Math.round(waiting / alerts)} bytes an alert and sink, of which its row is ${size}`)
   const sink: Sink = {
     name: 'hook',
