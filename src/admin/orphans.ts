@@ -2,7 +2,15 @@ import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
 import { given } from '../lib/given.ts'
 import { registerAction } from './action.ts'
-import { limitField, nameField, portionFields, portionOrder, portionView, stateField } from './fields.ts'
+import {
+  dryRunField,
+  limitField,
+  nameField,
+  portionFields,
+  portionOrder,
+  portionView,
+  stateField,
+} from './fields.ts'
 import { deliveryRow, orphan, orphanPortionAnswer, pageAnswer, searchAnswer } from './openapi/answers.ts'
 import { orphanKinds } from './orphan-view.ts'
 import { pageFields, pageOf } from './paging.ts'
@@ -77,10 +85,11 @@ const deliveriesAbout = {
 }
 
 const kindField = z.enum(orphanKinds).optional()
-const drop = z.strictObject({ kind: kindField, ...portionFields })
+const drop = z.strictObject({ kind: kindField, dryRun: dryRunField, ...portionFields })
 const move = z.strictObject({
   to: z.string({ error: 'say where: "to", the name of a sink or a source of the config' }).min(1).max(200),
   retry: z.boolean().optional(),
   kind: kindField,
+  dryRun: dryRunField,
   ...portionFields,
 })

@@ -88,14 +88,6 @@ export async function carryOut(
   return { handled, gone, unknown, uncounted, stayed, sample: newest.slice(0, sampleMax), at }
 }
 
-/** How many a whole order would look at: what it handles, at most. Nothing is changed. */
-export async function countOrder(
-  daemon: Daemon,
-  { path, body }: Pick<LongRequest, 'path' | 'body'>,
-): Promise<number> {
-  return checked(await daemon.post(path, { ...body, limit: 0 })).total
-}
-
 /** A process that stood still for as long as a portion may take has looked at nothing in it. */
 const standstillsMax = 5
 

@@ -5,7 +5,7 @@ import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { describeRows } from './deliveries.ts'
 import { countDefault, listPages } from './list.ts'
-import { carryOut, countOrder, describeDone, describeDryRun } from './long-request.ts'
+import { carryOut, describeDone, describeDryRun } from './long-request.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
 import { countOption, UsageError } from './usage.ts'
@@ -25,7 +25,7 @@ export function orphansCommand(): Command {
     .argument('[name]', 'of the sink or source; list without it shows all of them')
     .option('--to <name>', 'with move: the sink that gets the alerts, or the source that takes over the data')
     .option('--retry', 'with move: dead letters are sent again, and not only moved')
-    .option('--dry-run', 'with move and drop: only say how many it would be')
+    .option('--dry-run', 'with move and drop: only say how many it would be, and name some')
     .addOption(new Option('--kind <kind>', 'where both have this name').choices(orphanKinds))
     .option('--limit <count>', 'how many alerts of a sink to list', countOption('--limit'), countDefault)
     .action(
@@ -43,16 +43,17 @@ export function orphansCommand(): Command {
         const body = {
           ...(kind === undefined ? {} : { kind }),
           ...(action === 'move' ? { to, ...(retry ? { retry } : {}) } : {}),
+          ...(dryRun ? { dryRun } : {}),
         }
         const path = `/api/v1/orphans/${encodeURIComponent(name)}/${action}`
         const count = action === 'move' ? 'moved' : 'dropped'
-        if (dryRun) {
-          const found = await countOrder(daemon, { path, body })
-          return options.json
-            ? printJson({ dryRun: true, count: found })
-            : print(describeDryRun({ handled: found }, count))
-        }
         const done = await carryOut(daemon, { path, body, count, takesAt: false })
+        if (dryRun) {
+          const { handled, sample, stayed } = done
+          return options.json
+            ? printJson({ dryRun: true, count: handled, sample, ...stayed })
+            : print(describeDryRun(done, count) + describeStayed(stayed))
+        }
         if (options.json) printJson({ [count]: done.handled, ...done.stayed, gone: done.gone, at: done.at })
         else print(describeDone(done, count) + describeStayed(done.stayed))
       },

@@ -83,6 +83,31 @@ describe('a sink that left the config with alerts', () => {
     expect(await fired.some(1)).toEqual(['main.1'])
   })
 
+  it('is told before what a move or a drop would do to it, and nothing is changed by that', async () => {
+    const own = orphanRig({ next: ['a', 'b'] })
+    await own.queues.enqueue([
+      ...jobs('gone', 1, 6),
+      deliveryJob('next', 1, { target: 'a' }),
+      deliveryJob('next', 1, { target: 'b' }),
+    ])
+    await own.queues.enqueue([deliveryJob('next', 2, { target: 'a' })])
+    const record = { number: 1, atMs: 1, durationMs: 1, result: 'delivered' as const, text: 'ok' }
+    await createJobFields(own.redis, own.gone).acknowledge({ id: 'main.3' }, record)
+    await own.redis.set(own.gone.toKey('main.4:lock'), 'token')
+    await own.redis.hset(own.gone.toKey('main.5'), 'data', '{}')
+    const before = [await statesOf(own, 'gone'), await statesOf(own, 'next')]
+    const fates = { handled: 2, there: 2, busy: 1, unreadable: 1, gone: 0, looked: 6, total: 6 }
+    const dry = await own.orphans.move('gone', { to: 'next', dryRun: true })
+    expect(dry).toMatchObject(fates)
+    expect(dry.sample?.map(({ id }) => id)).toEqual([6, 2])
+    expect(dry.cursor).toBeUndefined()
+    expect(await own.orphans.drop('gone', { dryRun: true })).toMatchObject({ handled: 5, busy: 1 })
+    expect([await statesOf(own, 'gone'), await statesOf(own, 'next')]).toEqual(before)
+    const { sample: _, ...moved } = await own.orphans.move('gone', { to: 'next' })
+    expect(moved).toMatchObject(fates)
+    expect(await own.orphans.drop('gone', {})).toMatchObject({ handled: 1, busy: 1 })
+  })
+
   it('is nothing that an operator of a sink in the config can move or drop by mistake', async () => {
     const own = orphanRig()
     await own.queues.enqueue([...jobs('gone', 1, 1), ...jobs('next', 1, 1)])

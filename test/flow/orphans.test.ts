@@ -162,6 +162,12 @@ describe('a sink that is renamed by a reload', () => {
       expect(await orphans(url, 'move', 'old', '--to', 'new')).toContain('5 moved')
       await hook.received(5)
     })
+    expect(await orphans(url, 'move', 'gone', '--to', 'new', '--dry-run')).toContain(
+      '0 would be moved; nothing was changed; 5 had arrived already',
+    )
+    expect(await orphans(url, 'drop', 'gone', '--dry-run')).toMatch(
+      /^5 would be dropped, such as main\.\d+, main\.\d+, main\.\d+; nothing was changed/,
+    )
     await row.heals('or `orphans drop NAME`', async () => {
       expect(await orphans(url, 'drop', 'gone')).toContain('5 dropped')
       expect(await orphans(url, 'list')).not.toContain('gone')

@@ -262,32 +262,22 @@ export function oneAnswer<S extends z.ZodType>(row: S) {
 
 /** One portion of an order: `counted` is what it did. */
 export function portionAnswer(counted: 'queued' | 'retried' | 'dropped') {
-  return z.object({
-    [counted]: count,
-    unknown: z.array(text),
-    gone: count,
-    looked: count,
-    total: count,
-    dryRun: z.literal(true).optional(),
-    sample: z.array(sampleAlert).optional(),
-    at: instant,
-    cursor,
-  })
+  return z.object({ [counted]: count, unknown: z.array(text), ...portionEnd })
+}
+
+export function orphanPortionAnswer(counted: 'moved' | 'dropped') {
+  return z.object({ [counted]: count, there: count, busy: count, unreadable: count, ...portionEnd })
 }
 
 const sampleAlert = z.object({ source: text, id: z.int(), firedAt: instant })
-
-export function orphanPortionAnswer(counted: 'moved' | 'dropped') {
-  const stayed = { there: count, busy: count, unreadable: count }
-  return z.object({
-    [counted]: count,
-    ...stayed,
-    gone: count,
-    looked: count,
-    total: count,
-    at: instant,
-    cursor,
-  })
+const portionEnd = {
+  gone: count,
+  looked: count,
+  total: count,
+  dryRun: z.literal(true).optional(),
+  sample: z.array(sampleAlert).optional(),
+  at: instant,
+  cursor,
 }
 
 export const problem = z.looseObject({

@@ -1,5 +1,6 @@
 import type { OrphanKind, OrphanView } from '../../admin/orphan-view.ts'
 import type { OrphansPort } from '../../admin/ports.ts'
+import type { PortionOrder } from '../../delivery/records/selection.ts'
 import { NotFoundError, UserError } from '../../lib/errors.ts'
 import type { KnownNames, NameStore } from '../../store/names.ts'
 import type { SourceData, SourceDataLeft } from '../../store/source-data.ts'
@@ -43,6 +44,7 @@ export function orphansPort(active: () => ActiveConfig, tools: OrphanTools): Orp
       const config = active()
       if ((await kindOf(name, kind, config, tools)) === 'sink')
         return config.orphans.move(name, { ...order, to, retry })
+      if (!Object.hasOwn(config.config.sources, to)) throw new NotFoundError(`There is no source ${to}.`)
       return once(order, () => carryOver(name, to, config, tools))
     },
     async drop({ name, kind, ...order }) {
@@ -96,7 +98,6 @@ async function carryOver(
   { config }: ActiveConfig,
   { sourceData }: OrphanTools,
 ): Promise<void> {
-  if (!Object.hasOwn(config.sources, to)) throw new NotFoundError(`There is no source ${to}.`)
   const answer = await sourceData.carryOver(from, to, { account: config.sources[to]?.account, replace: true })
   switch (answer) {
     case 'done':
@@ -126,11 +127,12 @@ async function dropData(name: string, { names, sourceData }: OrphanTools): Promi
 
 /** The data of a source is one item, which is moved or dropped at once. */
 async function once(
-  { limit, atMs = Date.now() }: { readonly limit?: number; readonly atMs?: number },
+  { limit, atMs = Date.now(), dryRun }: Pick<PortionOrder, 'limit' | 'atMs' | 'dryRun'>,
   work: () => Promise<void>,
 ) {
   const none = { there: 0, gone: 0, busy: 0, unreadable: 0, atMs, total: 1 }
   if (limit === 0) return { ...none, handled: 0, looked: 0, cursor: 'once' }
+  if (dryRun) return { ...none, handled: 1, looked: 1, sample: [] }
   await work()
   return { ...none, handled: 1, looked: 1 }
 }

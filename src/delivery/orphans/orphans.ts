@@ -3,6 +3,7 @@ import { within } from '../../lib/time-limit.ts'
 import type { NameStore, SinkNames } from '../../store/names.ts'
 import type { PortionOptions } from '../records/portion.ts'
 import type { PortionOrder } from '../records/selection.ts'
+import { dryStep } from './dry-run.ts'
 import { type OrphanPortion, runOrphanPortion } from './steps.ts'
 import { tidyOrphan } from './tidy.ts'
 import { dropStep, moveStep } from './work.ts'
@@ -93,16 +94,15 @@ export function createOrphans(options: OrphansOptions): Orphans {
     async move(sink, { to, retry = false, ...order }) {
       const queue = await orphan(sink)
       queues.queue(to)
-      return runOrphanPortion(
-        queue,
-        order,
-        options,
-        moveStep({ queue, to, retry, prefix: options.prefix }, options),
-      )
+      const step = order.dryRun
+        ? dryStep({ queue, to }, options)
+        : moveStep({ queue, to, retry, prefix: options.prefix }, options)
+      return runOrphanPortion(queue, order, options, step)
     },
     async drop(sink, order) {
       const queue = await orphan(sink)
-      return runOrphanPortion(queue, order, options, dropStep(queue, options))
+      const step = order.dryRun ? dryStep({ queue }, options) : dropStep(queue, options)
+      return runOrphanPortion(queue, order, options, step)
     },
     async tidy(known) {
       for (const sink of await unnamed(known)) await tidyOrphan(queues.anyQueue(sink), options)

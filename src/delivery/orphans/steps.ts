@@ -3,7 +3,7 @@ import { within } from '../../lib/time-limit.ts'
 import type { AlertQueue } from '../queues.ts'
 import { cursorInstant, readCursor, writeCursor } from '../records/cursor.ts'
 import type { PortionOptions } from '../records/portion.ts'
-import type { PortionEnd, PortionOrder } from '../records/selection.ts'
+import type { PortionEnd, PortionOrder, SampleAlert } from '../records/selection.ts'
 import { stepOn } from '../steps.ts'
 
 /**
@@ -24,6 +24,8 @@ export interface OrphanTally {
   /** Left where they are: this version cannot read them. */
   unreadable: number
   looked: number
+  /** Only of a dry run: those of the portion that fired last, each once. */
+  sample?: readonly SampleAlert[]
 }
 
 const orphanStates = ['active', 'wait', 'delayed', 'failed'] as const

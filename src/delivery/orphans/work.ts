@@ -38,7 +38,7 @@ export function dropStep(queue: AlertQueue, options: PortionOptions): OrphanStep
 }
 
 /** The result for one alert, as the tally counts it. */
-type MoveResult = Exclude<keyof OrphanTally, 'looked'>
+export type MoveResult = Exclude<keyof OrphanTally, 'looked' | 'sample'>
 
 function count(results: readonly MoveResult[], tally: OrphanTally): number {
   for (const fate of results) tally[fate] += 1
@@ -117,7 +117,7 @@ function moveResultOf(made: unknown): MoveResult {
 }
 
 /** One for the same target where the sink has it; else one for each that it has. */
-function copiesOf(job: DeliveryJob, sink: string, { targets }: PortionOptions): DeliveryJob[] {
+export function copiesOf(job: DeliveryJob, sink: string, { targets }: PortionOptions): DeliveryJob[] {
   const { target: before, ...rest } = job
   const all = targets.get(sink) ?? [undefined]
   const own = before !== undefined && all.includes(before) ? [before] : all

@@ -15,13 +15,12 @@ export interface Selection {
 export type EndState = 'completed' | 'failed'
 
 /** An operation on ended deliveries, which is done in portions: each call does one and returns where the next begins. */
-export interface Order extends Selection, PortionOrder {
-  /** Selects by the same rules, and changes nothing: `handled` is what it would be. */
-  readonly dryRun?: true
-}
+export interface Order extends Selection, PortionOrder {}
 
 /** An operation that is carried out in portions: the caller repeats it with the cursor of the answer. */
 export interface PortionOrder {
+  /** Selects by the same rules, and changes nothing: `handled` is what it would be. */
+  readonly dryRun?: true
   /** Where the portion before ended; without it the operation begins. */
   readonly cursor?: string
   /** Goes on with an operation that broke off: the instant at which it began. What it put back is not put back again. */
