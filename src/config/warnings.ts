@@ -5,7 +5,7 @@ import { wideFieldRemedy, wideFields, wideFieldText } from '../alert/match-form.
 import { atOnce } from '../alert/turns.ts'
 import { tokenCharsMin } from '../lib/secret.ts'
 import { refusedAddress } from '../sinks/address-config.ts'
-import { sharedTokens } from './accounts.ts'
+import { sharedTokens, sharingWith } from './accounts.ts'
 import { intervalComplaints } from './check.ts'
 import type { Env } from './env.ts'
 import type { Complaint } from './explain.ts'
@@ -194,7 +194,6 @@ function unaffordableContext({ routes, sources }: Config): Complaint[] {
           source,
           {
             budget,
-            poll,
             context: { unitsShare },
           },
         ]) => {
@@ -213,7 +212,9 @@ function unaffordableContext({ routes, sources }: Config): Complaint[] {
                 remedy: `raise sources.${source}.context.unitsShare, or leave ${name} out`,
               },
             ]
-          if (poll.every === undefined || unitsPerDay - dayMs / poll.every >= units) return []
+          const paces = sharingWith(sources, source).flatMap(({ poll: { every } }) => every ?? [])
+          const polls = paces.reduce((sum, every) => sum + dayMs / every, 0)
+          if (polls === 0 || unitsPerDay - polls >= units) return []
           return [
             {
               ...{
