@@ -30,6 +30,11 @@ export const strangeKinds: Readonly<Record<string, Kind>> = {
     spread(rate, day, 0, 24, 20)
     if (day === 25) spread(rate, day, 13, 2, 20_000)
   }),
+  'twenty thousand alerts within six hours of the evening, after a session': daily((rate, day) => {
+    spread(rate, day, 9, 3.5, 150)
+    spread(rate, day, 0, 24, 20)
+    if (day === 25) spread(rate, day, 17, 6, 20_000)
+  }),
   'two minutes of a thousand alerts, once a week at any time': (seed, days) => {
     const random = createRandom(seed * 59 + 3)
     const storms: number[] = []
