@@ -35,19 +35,24 @@ export async function retryQuarantined(deps: RetryDeps, rows: readonly Quarantin
   return { sent: readable.length, unreadable: rows.length - readable.length }
 }
 
-/** Removes the rows only when every job is stored; after a crash the same job ids are added again, which changes nothing. */
+/**
+ * Removes the rows only when every job is stored, and the record of each alert that is withheld; after a crash the same job ids are
+ * added again, which changes nothing.
+ */
 async function send(
   { source, store, intake, clock, metrics }: RetryDeps,
   batch: readonly { readonly key: string; readonly alert: Alert }[],
 ): Promise<void> {
   const nowMs = clock.now()
   const alerts = batch.map(({ alert }) => alert)
-  const assign = await intake.prepareAssign()
-  const assignments = await assign(alerts, nowMs)
-  const jobs = jobsOf(alerts, assignments, intake.targets, { seenAtMs: nowMs })
-  await store.replace(
+  const assignments = await store.replace(
     batch.map(({ key }) => key),
-    () => intake.queues.enqueue(jobs),
+    async () => {
+      const assign = await intake.prepareAssign()
+      const made = await assign(alerts, nowMs)
+      await intake.queues.enqueue(jobsOf(alerts, made, intake.targets, { seenAtMs: nowMs }))
+      return made
+    },
   )
   metrics.alertsSeen.inc({ source }, alerts.length)
   metrics.alertsUnrouted.inc({ source }, assignments.filter(isUnrouted).length)

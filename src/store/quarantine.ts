@@ -16,10 +16,10 @@ export interface QuarantineStore {
   /** Removes them, since they were sent or dropped; resolves to how many there were. They stay seen. */
   remove(keys: readonly string[]): Promise<number>
   /**
-   * Removes them once `store` has stored what takes their place. Where another Redis answers by then, or another run of it, that may
-   * be lost, so all of it is done again there; rejects after some such changes.
+   * Removes them once `store` has stored what takes their place, all of it. Where another Redis answers by then, or another run of it,
+   * that may be lost, so `store` is called again there; rejects after some such changes. Resolves to what the last call did.
    */
-  replace(keys: readonly string[], store: () => Promise<void>): Promise<void>
+  replace<T>(keys: readonly string[], store: () => Promise<T>): Promise<T>
   /** Removes all that were quarantined by then, at a time as `newestMs` has it. */
   removeAll(throughMs?: number): Promise<number>
   /** When the newest was quarantined, in milliseconds since 1970 by the clock of who did; 0 where there is none. */
@@ -83,9 +83,9 @@ export function createQuarantineStore(options: {
     async replace(keys, store) {
       for (let left = serversMax; left > 0; left -= 1) {
         const before = await readServerRun(redis, quarantined)
-        await store()
+        const stored = await store()
         const removed = await redis.eval(removeScript, 2, quarantined, quarantinedTimes, before, ...keys)
-        if (removed !== -1) return
+        if (removed !== -1) return stored
       }
       throw new Error(`Redis was replaced ${serversMax} times meanwhile`)
     },
