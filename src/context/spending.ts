@@ -51,14 +51,16 @@ export function createSpending(options: SpendingOptions): Spending {
       // Calls of more than one unit may use half of a burst, so that pages of many, at one unit, find the rest.
       const unitsMax = units === 1 ? burst : Math.ceil(burst / 2)
       if (!(await cache.take(units, { unitsMax, forMs: burstMs }))) return skip('burst')
-      // Polls have their units anew when the API's day begins, which may be another one than the config's.
-      const { day: pollDay } = (await ledger.apiDay()) ?? { day }
-      const kept = unitsForPolls(options.polls(), granted, partLeft(pollDay, nowMs), pollDay)
+      // Polls are held to both days, each with its own end.
+      const apiDay = (await ledger.apiDay())?.day ?? day
+      const leave = (of: BudgetDay) =>
+        unitsPerDay - granted + unitsForPolls(options.polls(), granted, partLeft(of, nowMs), of)
       const reserved = await ledger.reserve({
         cost: units,
         purpose: 'context',
         purposeUnitsMax: Math.floor(granted * unitsShare * shareNow(partLeft(day, nowMs))),
-        leaveUnits: unitsPerDay - granted + kept,
+        leaveUnits: leave(day),
+        leaveApiDayUnits: leave(apiDay),
         leaveFresh: true,
       })
       if (reserved.ok) {

@@ -59,8 +59,10 @@ interface ReserveRequest {
   /** Units, at least 1. */
   readonly cost: number
   readonly purpose: Purpose
-  /** Units of the day that this call must leave to others; one that is no poll leaves as many of the API's own day. */
+  /** Units of the day that this call must leave to others. */
   readonly leaveUnits?: number
+  /** The same of the API's own day, where this call is no poll; as many as of the day by default. */
+  readonly leaveApiDayUnits?: number
   /** Units that all calls of this purpose together may use of a day; those for people and for context are counted as one. */
   readonly purposeUnitsMax?: number
   /** Whether this call leaves `freshShare` of the minute to polls of the first page. */
@@ -155,7 +157,8 @@ export function createLedger(options: LedgerOptions): Ledger {
   let own: Hold | undefined
   return {
     async reserve(request) {
-      const { cost, purpose, leaveUnits = 0, leaveFresh = false, leaseToken = '' } = request
+      const { cost, purpose, leaveUnits = 0, leaveApiDayUnits = leaveUnits } = request
+      const { leaveFresh = false, leaseToken = '' } = request
       const nowMs = Math.round(clock.now())
       if (own && own.untilMs > clock.monotonicMs()) await storeHold(own)
       const day = options.budgetDay(nowMs)
@@ -164,9 +167,8 @@ export function createLedger(options: LedgerOptions): Ledger {
       const units = days.flatMap(({ key }) => [keys.units(key), joinedUnitsKey(options.prefix, key)])
       const lease = leaseKey(options.prefix, options.source)
       const names = [keys.hold, keys.minute, lease, keys.apiDay, spendsIn, ...units]
-      const unitsMax = Math.max(0, options.unitsPerDay - leaveUnits)
       const limits = [
-        unitsMax,
+        Math.max(0, options.unitsPerDay - leaveUnits),
         leaveFresh
           ? Math.floor(options.requestsPerMinute * (1 - freshShare)) || 1
           : options.requestsPerMinute,
@@ -182,7 +184,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         options.account ?? '',
         request.purposeUnitsMax ?? -1,
         lookups.includes(purpose) ? lookups.join(' ') : purpose,
-        noPolls.includes(purpose) ? unitsMax : -1,
+        noPolls.includes(purpose) ? Math.max(0, options.unitsPerDay - leaveApiDayUnits) : -1,
         ...days.map(({ key }) => known.of(keys.units(key))),
       ]
       const reply = await evalReserve(names, limits)

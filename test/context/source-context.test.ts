@@ -692,9 +692,25 @@ describe('the units', () => {
     await early.ledger.countApiDay({ atMs: Date.now() + 3_600_000, used: 94 })
     expect(whyOf(await early.find(1, ['chart']))).toEqual({ chart: 'budget' })
     const spare = contextOf(market, { units: 100, dayLeftMs: 80_000_000 })
-    await spare.ledger.reserve({ cost: 75, purpose: 'poll' })
     await spare.ledger.countApiDay({ atMs: Date.now() + 3_600_000, used: 75 })
     expect(whyOf(await spare.find(1, ['chart']))).toEqual({})
+  })
+
+  it('are left alone of each of the two days as long as that one lasts', async () => {
+    const market = await startMarket(10)
+    const [hourMs, restMs] = [3_600_000, 43_200_000]
+    const why = async (ours: { usedUnits: number; leftMs: number }, theirs: typeof ours) => {
+      const { find, ledger } = contextOf(market, { units: 1_000, dayLeftMs: ours.leftMs })
+      await ledger.reserve({ cost: ours.usedUnits, purpose: 'poll' })
+      await ledger.countApiDay({ atMs: Date.now() + theirs.leftMs, used: theirs.usedUnits })
+      return whyOf(await find(1, ['chart']))
+    }
+    const spent = { chart: 'budget' }
+    // By the slowest pace polls need 153 units of half a day, and 16 of an hour.
+    expect(await why({ usedUnits: 900, leftMs: hourMs }, { usedUnits: 500, leftMs: restMs })).toEqual({})
+    expect(await why({ usedUnits: 900, leftMs: restMs }, { usedUnits: 500, leftMs: hourMs })).toEqual(spent)
+    expect(await why({ usedUnits: 500, leftMs: restMs }, { usedUnits: 900, leftMs: hourMs })).toEqual({})
+    expect(await why({ usedUnits: 500, leftMs: hourMs }, { usedUnits: 900, leftMs: restMs })).toEqual(spent)
   })
 
   it('that another source of the account needs for its polls are left alone, too', async () => {
