@@ -130,7 +130,12 @@ export interface AlertStory extends AlertView {
   /** What was withheld, route by route. */
   readonly held: readonly WithheldView[]
   /** What operators dropped of its deliveries, the latest first, as far as it is remembered. */
-  readonly dropped: readonly { readonly sink: string; readonly at: string }[]
+  readonly dropped: readonly {
+    readonly sink: string
+    /** Of a sink with several; absent where the config has it no more. */
+    readonly target?: string
+    readonly at: string
+  }[]
   /** What operators did with it, the newest first, as far as it is still known. */
   readonly actions: readonly AuditRow[]
 }

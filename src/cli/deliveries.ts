@@ -188,7 +188,9 @@ export function describeAlert(story: AlertStory): string {
     ...(story.held.length === 0 ? [] : ['']),
     ...story.held.map(({ sinks, text }) => (sinks.length === 0 ? text : `${sinks.join(', ')}: ${text}`)),
     // An earlier version does not say.
-    ...(story.dropped ?? []).flatMap(({ sink, at }) => ['', `${sink}: dropped by an operator at ${at}`]),
+    ...(story.dropped ?? []).flatMap(({ sink, target, at }) => [
+      ...['', `${sink}${target ? ` (${target})` : ''}: dropped by an operator at ${at}`],
+    ]),
     ...(story.actions.length === 0 ? [] : ['', 'what operators did:']),
     ...story.actions.map(({ at, action, subject, comment, by, from }) => {
       return `  ${at} ${action} ${subject}${comment ? ` “${isolated(comment)}”` : ''} (${by}, from ${from})`

@@ -172,6 +172,12 @@ describe('dead letters', () => {
     )
     await until('dead', async () => (await own.queues.queue('desk').getFailedCount()) === 2)
     expect(await letters(own).dead.drop({ ids: ['main.1'] })).toMatchObject(done(2))
+    const readers = { withheldOf: async () => [], alertOf: () => undefined, orphans: async () => [] }
+    const dropped = await (await openReader({ queues: own.queues, targets, ...readers })).dropped(['main.1'])
+    expect(dropped.map(({ sink, target }) => `${sink} ${target}`).sort()).toEqual([
+      'desk a@example.com',
+      'desk b@example.com',
+    ])
   })
 
   it.each([

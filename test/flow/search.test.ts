@@ -226,7 +226,9 @@ it('what is dropped or forgotten takes no other row with it, and is named where 
   expect(why).toMatch(/\ndesk: dropped by an operator at \d{4}-\S+Z\n/)
   const { data } = await api<{ data: AlertStory }>(url, `/api/v1/deliveries/main/${d}`)
   expect(data.dropped).toEqual([{ sink: 'desk', at: expect.any(String) }])
-  expect(await (await fetch(`${url}/alerts/main/${d}`)).text()).toContain('</b> from desk by an operator')
+  expect(await (await fetch(`${url}/alerts/main/${d}`)).text()).toContain(
+    '</b> from <bdi>desk</bdi> by an operator',
+  )
 
   // Of an alert whose dead letter was dropped it is not known any more where it had gone, and that is said.
   const same = writeConfig(config)

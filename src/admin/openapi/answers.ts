@@ -121,7 +121,7 @@ export const alertStory = takes<AlertStory>()(
       }),
     ),
     held: z.array(withheldCause.extend({ sinks: z.array(text), text })),
-    dropped: z.array(z.object({ sink: text, at: instant })),
+    dropped: z.array(z.object({ sink: text, target: text.optional(), at: instant })),
     actions: z.array(auditRow),
   }),
 )

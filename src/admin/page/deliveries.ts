@@ -98,7 +98,7 @@ function trouble(row: DeliveryRow, times: Times): Html {
   const { words } = times
   const { reason: text, withheld } = row
   const why = withheld
-    ? words.held({ ...withheld, text: text ?? '' }, times.distance)
+    ? words.held({ ...withheld, text: text ?? '' }, times.moment)
     : failure(text ?? '', words.reasons)
   return html`<p class="trouble ${tone}"><bdi>${nameOf(row, words)}</bdi>: ${why}${next}</p>`
 }

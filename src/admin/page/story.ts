@@ -43,7 +43,7 @@ export function backLink(words: PageWords): Html {
 }
 
 function fired({ firedAt }: AlertStory, times: Times): Html {
-  return html`<li><b>${times.words.fired}</b> ${datedAt(firedAt) === null ? foreign(firedAt) : moment(firedAt, times)}</li>`
+  return html`<li><b>${times.words.fired}</b> ${datedAt(firedAt) === null ? foreign(firedAt) : times.moment(firedAt)}</li>`
 }
 
 function seen({ firedAt, seenAt, page }: AlertStory, times: Times): HtmlPart {
@@ -51,27 +51,22 @@ function seen({ firedAt, seenAt, page }: AlertStory, times: Times): HtmlPart {
   const firedMs = datedAt(firedAt)
   const afterMs = firedMs === null ? -1 : Date.parse(seenAt) - firedMs
   const after = afterMs < 0 ? null : times.words.later(times.words.duration(afterMs))
-  return html`<li><b>${times.words.seen}</b> ${times.words.byPoll(moment(seenAt, times), page)}${after}</li>`
+  return html`<li><b>${times.words.seen}</b> ${times.words.byPoll(times.moment(seenAt), page)}${after}</li>`
 }
 
 function heldStep(held: WithheldView, times: Times): Html {
   const { words } = times
   const from = held.sinks.length > 0 ? words.heldFrom(held.sinks.join(words.list)) : null
-  return html`<li class="warning"><b>${words.heldBack}</b> ${from}${words.held(held, (iso) => moment(iso, times))}</li>`
+  return html`<li class="warning"><b>${words.heldBack}</b> ${from}${words.held(held, times.moment)}</li>`
 }
 
-function droppedStep({ sink, at }: AlertStory['dropped'][number], times: Times): Html {
-  return html`<li class="warning">${times.words.droppedFrom(sink, moment(at, times))}</li>`
+function droppedStep({ sink, target, at }: AlertStory['dropped'][number], times: Times): Html {
+  const from = html`<bdi>${sink}${target === undefined ? null : html` → ${foreign(target)}`}</bdi>`
+  return html`<li class="warning">${times.words.droppedFrom(from, times.moment(at))}</li>`
 }
 
 function nobody({ deliveries, held }: AlertStory, words: PageWords): HtmlPart {
   return deliveries.length === 0 && held.length === 0 ? html`<li class="warning">${words.noRoute}</li>` : null
-}
-
-/** The time of day, with the date where it is not today's. */
-function moment(iso: string, times: Times): Html {
-  const date = times.isToday(iso) ? null : html`${times.date(iso)} `
-  return html`<time datetime="${iso}">${date}${times.clock(iso)}</time> (${times.distance(iso)})`
 }
 
 function delivery(part: DeliveryStory, alert: AlertStory, times: Times, canAct: boolean): Html {
@@ -81,7 +76,7 @@ function delivery(part: DeliveryStory, alert: AlertStory, times: Times, canAct: 
   const next = nextAttemptAt
     ? html`<p class="reason">${words.nextTry(times.distance(nextAttemptAt))}</p>`
     : null
-  return html`<article class="card"><header class="row"><h3>${sink}${target === undefined ? null : html` → ${foreign(target)}`}</h3>${badge(tone, icon, words.rowStates[state])}</header>
+  return html`<article class="card"><header class="row"><h3><bdi>${sink}${target === undefined ? null : html` → ${foreign(target)}`}</bdi></h3>${badge(tone, icon, words.rowStates[state])}</header>
 ${routes === null ? null : html`<p class="reason">${words.byRoutes(routes.length, foreign(routes.join(', ')))}</p>`}${orphaned ? html`<p class="reason">${words.sinkIsGone}</p>` : null}${next}${attempts.length === 0 ? html`<p class="reason">${words.nothingWasSent}</p>` : html`<ol class="attempts">${attempts.map((each, at) => [roundMark(each, attempts[at - 1], requestedAt, times), attempt(each, times)])}</ol>`}
 ${buttonRow(canAct, buttonsOf(part, alert, words))}</article>`
 }
@@ -104,7 +99,7 @@ function attempt(
 ): Html {
   const tone = outcome === 'delivered' ? 'ok' : outcome === 'dead' ? 'failed' : 'warning'
   const { words } = times
-  return html`<li><span class="number">${words.count(number)}.</span> <span class="${tone}">${words.results[outcome]}</span> ${status === null ? null : html`<b>${status}</b> `}${reason ? html`${failure(reason, words.reasons)} ` : null}<small>${moment(at, times)}${words.took(words.duration(durationSeconds * 1_000))}</small>${text ? html`<small class="answer">${foreign(text)}</small>` : null}</li>`
+  return html`<li><span class="number">${words.count(number)}.</span> <span class="${tone}">${words.results[outcome]}</span> ${status === null ? null : html`<b>${status}</b> `}${reason ? html`${failure(reason, words.reasons)} ` : null}<small>${times.moment(at)}${words.took(words.duration(durationSeconds * 1_000))}</small>${text ? html`<small class="answer">${foreign(text)}</small>` : null}</li>`
 }
 
 function buttonsOf({ sink, state }: DeliveryStory, alert: AlertStory, words: PageWords): Html[] {

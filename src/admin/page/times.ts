@@ -17,6 +17,8 @@ export interface Times {
   isToday(iso: string): boolean
   /** A `<time>` with the text `12s ago` or `in 8s`; the full time is its title. */
   distance(iso: string): Html
+  /** The time of day, with the date where it is not today's, and the distance. */
+  readonly moment: (iso: string) => Html
 }
 
 export function createTimes({ timeZone, calendar, language }: Display, nowMs: number): Times {
@@ -30,6 +32,9 @@ export function createTimes({ timeZone, calendar, language }: Display, nowMs: nu
   }
   const clock = (iso: string) => guarded(iso, (ms) => clockFormat.format(ms))
   const date = (iso: string) => guarded(iso, (ms) => dateFormats.map((format) => format(ms)).join(words.dot))
+  const isToday = (iso: string) => date(iso) === date(new Date(nowMs).toISOString())
+  const distance = (iso: string) =>
+    html`<time data-age datetime="${iso}" title="${date(iso)} ${clock(iso)}">${distanceOf(Date.parse(iso) - nowMs, words)}</time>`
   return {
     words,
     nowMs,
@@ -37,9 +42,10 @@ export function createTimes({ timeZone, calendar, language }: Display, nowMs: nu
     locale: `${language === 'fa' ? 'fa' : 'en-GB'}-u-ca-${calendar === 'gregorian' ? 'gregory' : 'persian'}`,
     clock,
     date,
-    isToday: (iso) => date(iso) === date(new Date(nowMs).toISOString()),
-    distance: (iso) =>
-      html`<time data-age datetime="${iso}" title="${date(iso)} ${clock(iso)}">${distanceOf(Date.parse(iso) - nowMs, words)}</time>`,
+    isToday,
+    distance,
+    moment: (iso) =>
+      html`<time datetime="${iso}">${isToday(iso) ? null : html`${date(iso)} `}${clock(iso)}</time> (${distance(iso)})`,
   }
 }
 

@@ -2,6 +2,7 @@ import type { AlertStory } from '../../admin/delivery-view.ts'
 import { alertKey, parseRow } from '../../alert/alert.ts'
 import { headlineOf } from '../../alert/display.ts'
 import { openReader } from '../../delivery/records/search.ts'
+import { given } from '../../lib/given.ts'
 import { auditMax } from '../../store/audit.ts'
 import type { WithheldRecord } from '../../store/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
@@ -37,8 +38,10 @@ export async function alertStoryOf(
     page: parts[0]?.page ?? null,
     deliveries: parts.map((part) => deliveryStoryOf(part, unserved)),
     held: record?.held.map(withheldView) ?? [],
-    dropped: (await reader.dropped([alertKey({ source, id })])).map(({ sink, atMs }) => ({
-      ...{ sink, at: isoOf(atMs) },
+    dropped: (await reader.dropped([alertKey({ source, id })])).map(({ sink, target, atMs }) => ({
+      sink,
+      ...given({ target }),
+      at: isoOf(atMs),
     })),
     actions,
   }

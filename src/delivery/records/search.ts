@@ -1,5 +1,5 @@
 import { type Alert, alertOfKey } from '../../alert/alert.ts'
-import { fromJobData } from '../../alert/job.ts'
+import { fromJobData, targetTag } from '../../alert/job.ts'
 import { NotFoundError } from '../../lib/errors.ts'
 import { given } from '../../lib/given.ts'
 import { within } from '../../lib/time-limit.ts'
@@ -30,6 +30,8 @@ interface DroppedJob {
   /** Of the alert. */
   readonly name: string
   readonly sink: string
+  /** Of a sink with several; absent where the config has it no more. */
+  readonly target?: string
   readonly atMs: number
 }
 
@@ -253,7 +255,7 @@ async function viewOf({ records, jobId, state }: Candidate) {
 }
 
 async function droppedOf(
-  { queues: { redis } }: ReaderOptions,
+  { queues: { redis }, targets }: ReaderOptions,
   sinks: readonly SinkRecords[],
   names: readonly string[],
 ): Promise<DroppedJob[]> {
@@ -261,9 +263,11 @@ async function droppedOf(
   const asked = sinks.flatMap(({ sink, queue, tags }) =>
     tags.map(async (tag) => {
       const times = await redis.zmscore(queue.toKey(droppedName), ...names.map((name) => jobIdOf(name, tag)))
+      const target =
+        tag === undefined ? undefined : targets.get(sink)?.find((each) => targetTag(each) === tag)
       return names.flatMap((name, at) => {
         const seconds = times[at] ?? null
-        return seconds === null ? [] : [{ name, sink, atMs: Number(seconds) * 1_000 }]
+        return seconds === null ? [] : [{ name, sink, ...given({ target }), atMs: Number(seconds) * 1_000 }]
       })
     }),
   )

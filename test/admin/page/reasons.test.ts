@@ -16,7 +16,7 @@ const none = { until: null, silence: null, comment: null }
 const causes: readonly (readonly [WithheldCause, RegExp])[] = [
   [
     silenced,
-    /بی‌صدایی <bdi dir="ltr">s1<\/bdi> در مسیر <bdi dir="ltr">r1<\/bdi>، پایان آن <.*?> «<bdi dir="ltr">move<\/bdi>»<\/p>/,
+    /بی‌صدایی <bdi dir="ltr">s1<\/bdi> در مسیر <bdi dir="ltr">r1<\/bdi>، پایان آن <.*?\) «<bdi dir="ltr">move<\/bdi>»<\/p>/,
   ],
   [{ ...none, route: 'r2', reason: 'muted' }, /زمان بی‌صدای مسیر <bdi dir="ltr">r2<\/bdi><\/p>/],
   [{ ...none, route: 'r3', reason: 'throttled' }, /محدودیت ارسال مسیر <bdi dir="ltr">r3<\/bdi><\/p>/],
@@ -74,4 +74,14 @@ it('the English page shows the sentences as they are', async () => {
   expect(body.split(english)).toHaveLength(causes.length + 1)
   for (const [said] of failures) expect(body).toContain(`: <bdi dir="ltr">${said}</bdi></p>`)
   expect(body).toContain('<small>connect: ECONNREFUSED</small>')
+})
+
+it('the English page shows the end of a mute or throttle in the configured zone', async () => {
+  const until = '2026-11-21T20:30:00.000Z'
+  const withheld: WithheldCause = { ...none, route: 'r3', reason: 'throttled', until }
+  const data = [row({ state: 'held', reason: `held back by route r3: throttled until ${until}`, withheld })]
+  const deliveries = { ...ports.deliveries, search: async () => ({ data, looked: 1 }) }
+  const display = () => ({ timeZone: 'Asia/Tehran', calendar: 'gregorian', language: 'en' }) as const
+  const { body } = await rig({ ...ports, deliveries } as Partial<AdminPorts>, { display }).app.inject('/')
+  expect(body.replace(/<[^>]*>/g, '')).toMatch(/throttled until (2026-11-22 )?00:00:00 \(/)
 })

@@ -66,7 +66,7 @@ function storyWith(changes: Partial<AlertStory> = {}): AlertStory {
         attempts: [],
       },
     ],
-    dropped: [],
+    dropped: [{ sink: 'mail', target: 'al@example.com', at: ago(12) }],
     held: [
       {
         ...{
@@ -123,6 +123,7 @@ describe('the story of an alert', () => {
       'fired 12:02:31 ( 39s ago )',
       'seen by the poll of 12:02:39 ( 31s ago ) on page 4, 8s later',
       'held back from ops-slack: held back by route night: muted until 08:00',
+      'dropped from mail → al@example.com by an operator, 12:02:58 ( 12s ago )',
       '1. to be tried again 503 server_error',
       'hook delivered by routes night, routes[2]',
       'took 210ms busy',

@@ -197,9 +197,15 @@ export const english = {
   later: (span: string) => `, ${span} later`,
   heldBack: 'held back',
   heldFrom: (sinks: string) => `from ${sinks}: `,
-  droppedFrom: (sink: string, when: HtmlPart) => html`<b>dropped</b> from ${sink} by an operator, ${when}`,
-  held: ({ text }: WithheldCause & { readonly text: string }, _when: (iso: string) => HtmlPart): HtmlPart =>
-    foreign(text),
+  droppedFrom: (sink: HtmlPart, when: HtmlPart) => html`<b>dropped</b> from ${sink} by an operator, ${when}`,
+  held: (
+    { text, until }: WithheldCause & { readonly text: string },
+    when: (iso: string) => HtmlPart,
+  ): HtmlPart => {
+    const at = until === null ? -1 : text.indexOf(until)
+    if (until === null || at < 0) return foreign(text)
+    return html`${foreign(text.slice(0, at))}${when(until)}${foreign(text.slice(at + until.length))}`
+  },
   noSink: 'no sink',
   /** Why a sink did not take an alert, by the reason in its record; a reason without an entry is shown as it is. */
   reasons: {} as Readonly<Record<string, string>>,
