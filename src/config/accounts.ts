@@ -22,6 +22,15 @@ export function sharersOf(sources: Config['sources'], name: string): number {
   return Math.max(1, sharingWith(sources, name).length)
 }
 
+/** How many polls a day these sources make where `poll.every` fixes their pace. */
+export function fixedPolls(sources: Config['sources'], name: string): number {
+  return sharingWith(sources, name)
+    .flatMap(({ poll: { every } }) => every ?? [])
+    .reduce((sum, every) => sum + dayMs / every, 0)
+}
+
+const dayMs = 86_400_000
+
 /** A ledger counts against one budget, so all sources of an account must have the same budget. */
 export function accountComplaints(config: unknown): Complaint[] {
   const sources = Object.entries(property(config, 'sources') ?? {})

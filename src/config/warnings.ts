@@ -5,7 +5,7 @@ import { wideFieldRemedy, wideFields, wideFieldText } from '../alert/match-form.
 import { atOnce } from '../alert/turns.ts'
 import { tokenCharsMin } from '../lib/secret.ts'
 import { refusedAddress } from '../sinks/address-config.ts'
-import { sharedTokens, sharingWith } from './accounts.ts'
+import { fixedPolls, sharedTokens } from './accounts.ts'
 import { intervalComplaints } from './check.ts'
 import type { Env } from './env.ts'
 import type { Complaint } from './explain.ts'
@@ -212,8 +212,7 @@ function unaffordableContext({ routes, sources }: Config): Complaint[] {
                 remedy: `raise sources.${source}.context.unitsShare, or leave ${name} out`,
               },
             ]
-          const paces = sharingWith(sources, source).flatMap(({ poll: { every } }) => every ?? [])
-          const polls = paces.reduce((sum, every) => sum + dayMs / every, 0)
+          const polls = fixedPolls(sources, source)
           if (polls === 0 || unitsPerDay - polls >= units) return []
           return [
             {
@@ -230,5 +229,3 @@ function unaffordableContext({ routes, sources }: Config): Complaint[] {
     )
   })
 }
-
-const dayMs = 86_400_000

@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { planCommand } from '../../src/cli/plan.ts'
+import { run } from '../support/cli.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'alert-bridge-plan-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+interface Plan {
+  readonly hours: readonly { readonly polls: number }[]
+  readonly context: { readonly unitsMax: number; readonly unitsForPolls: number }
+}
+
+/** Of two sources that share 2,000 units a day. */
+async function plans(polls: readonly [string, string]): Promise<readonly Plan[]> {
+  const sources = polls.map(
+    (poll, index) => `  s${index}:
+    baseUrl: https://api.example.com
+    token: CANARY${index}
+    account: desk
+    budget: { unitsPerDay: 2000 }
+    poll: ${poll}`,
+  )
+  const path = join(folder, 'config.yaml')
+  writeFileSync(
+    path,
+    `sources:\n${sources.join('\n')}
+sinks:
+  hook: { type: webhook, url: "https://hooks.example.com/a" }
+routes:
+  - { sinks: [hook], context: [price] }
+`,
+  )
+  return JSON.parse((await run(planCommand(), '--config', path, '--json')).out)
+}
+
+describe('plan --config of two sources of one account', () => {
+  it('draws for each the polls that its part of the units buys, also before a bridge ran', async () => {
+    for (const { hours } of await plans(['{}', '{}'])) {
+      const polls = hours.reduce((sum, hour) => sum + hour.polls, 0)
+      expect(polls).toBeGreaterThan(900)
+      expect(polls).toBeLessThan(1_010)
+    }
+  })
+
+  it('promises no context where the fixed paces of both take all units', async () => {
+    for (const { context } of await plans(['{ every: 90s }', '{ every: 60s }']))
+      expect(context).toMatchObject({ unitsMax: 0, unitsForPolls: 1_000 })
+    // 1,920 a day.
+    for (const { context } of await plans(['{ every: 90s }', '{ every: 90s }']))
+      expect(context).toMatchObject({ unitsMax: 40 })
+  })
+})
