@@ -231,8 +231,10 @@ export interface SilencesPort {
 
 export interface SilencePreview {
   readonly matching: number
-  /** Of how many alerts: of each sink, the newest are looked at. */
+  /** Of how many alerts. */
   readonly looked: number
+  /** Where not all could be read in time: of each sink, the newest were looked at. */
+  readonly partial?: true | undefined
   readonly sample: readonly { readonly source: string; readonly id: number; readonly headline: string }[]
 }
 

@@ -64,13 +64,14 @@ async function matchingText(daemon: Daemon, given: readonly string[]): Promise<s
     if (thrown instanceof UserError) return undefined
     throw thrown
   })
-  const { matching, looked } = (answer ?? {}) as Partial<SilencePreview>
+  const { matching, looked, partial } = (answer ?? {}) as Partial<SilencePreview>
   if (typeof matching !== 'number' || typeof looked !== 'number') return ''
   const plain = given.map((text) => matcherForm.exec(text) ?? []).find(isPatternAsText)
   const [text, field, , value] = matching === 0 && plain ? plain : []
   const hint =
     text === undefined ? '' : ` (${text} is compared as it is written: ${field}*=${value} is the pattern)`
-  return `; ${formatCount(matching)} of the ${formatCount(looked)} alerts of the last day would have matched${hint}`
+  const rest = partial ? ' (there are more than could be looked at in time)' : ''
+  return `; ${formatCount(matching)} of the ${formatCount(looked)} alerts of the last day would have matched${rest}${hint}`
 }
 
 function isPatternAsText([, , operator, value = '']: readonly string[]): boolean {

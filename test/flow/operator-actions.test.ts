@@ -124,6 +124,27 @@ it('what operators do with dead letters and silences is previewed, carried out, 
   expect((await api<{ data: unknown[] }>(url, '/api/v1/silences')).data).toHaveLength(1)
 })
 
+it('the preview of a silence looks at all alerts of the last day, however many they are', async () => {
+  const sandbox = await startSandbox()
+  const hook = await startWebhookReceiver()
+  const { url } = await startApp(
+    bridgeConfig({ redis, prefix: freshPrefix(), feed: sandbox.url, sinks: { hook: hook.url } }),
+  )
+  const post = async (path: string, body: object) => {
+    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+    return (await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })).json()
+  }
+  await post('/api/v1/sinks/hook/pause', {})
+  const many = 2_050
+  sandbox.fire({ kind: 'first' })
+  sandbox.fireMany(many, { kind: 'other' })
+  const waiting = async () => (await api<StatusView>(url, '/api/v1/status')).sinks[0]?.waiting
+  await until('all wait', async () => (await waiting()) === many + 1)
+  expect(await post('/api/v1/silences/preview', { match: { kind: 'first' } })).toMatchObject({
+    ...{ matching: 1, looked: many + 1 },
+  })
+})
+
 it('a pause for a time ends by itself, and a sink that rests can be tried at once', async () => {
   const sandbox = await startSandbox({ history: 6 })
   const hook = await startWebhookReceiver({ answer: { status: 503 } })

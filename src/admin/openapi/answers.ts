@@ -154,6 +154,7 @@ export const silencePreview = takes<SilencePreview>()(
   z.object({
     matching: count,
     looked: count,
+    partial: z.literal(true).optional(),
     sample: z.array(z.object({ source: text, id: z.int(), headline: text })),
   }),
 )
