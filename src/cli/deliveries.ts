@@ -6,7 +6,7 @@ import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { instantOption } from './instant.ts'
 import { checkedPage, countDefault, type ListPage, pageMax } from './list.ts'
-import { isolated, print, printableLine, printJson } from './output.ts'
+import { isolated, print, printableLine, printError, printJson } from './output.ts'
 import { progressBar } from './progress.ts'
 import { table } from './table.ts'
 import { alertOf, countOption, UsageError } from './usage.ts'
@@ -62,17 +62,15 @@ export function deliveriesCommand(): Command {
       if (follow) {
         if (cursor !== undefined)
           throw new UsageError('--follow begins with the newest: give it no --cursor.')
-        const news = changedRows()
         const show = (row: DeliveryRow) => print(json ? JSON.stringify(row) : describeRow(row))
         // What changed last: an old alert that is tried again, too. Of other conditions, the last to fire.
-        const others = state === 'held' || [source, symbol, kind, rule, since, until].some((each) => each)
-        const query = {
-          ...filter,
-          limit: String(Math.min(limit, pageMax)),
-          ...(others ? {} : { order: 'changed' }),
-        }
-        const rows = async () => ((await daemon.get('/api/v1/deliveries', query)) as DeliveryPage).data
-        return watch(async () => news(await rows()).forEach(show), followEveryMs, untilStopped())
+        const isSearch = state === 'held' || [source, symbol, kind, rule, since, until].some((each) => each)
+        const order = isSearch ? {} : { order: 'changed' }
+        const look = followed(async (count) => {
+          const query = { ...filter, ...order, limit: String(count) }
+          return ((await daemon.get('/api/v1/deliveries', query)) as DeliveryPage).data
+        }, limit)
+        return watch(async () => (await look(isSearch)).forEach(show), followEveryMs, untilStopped())
       }
       const { rows, more } = await listed(daemon, filter, { limit, cursor })
       return json ? printJson(rows) : print([describeRows(rows), ...more].join('\n'))
@@ -128,16 +126,40 @@ interface DeliveryPage extends ListPage<DeliveryRow> {
 const listMax = 100_000
 const followEveryMs = 1_000
 
-/** Gives what is new, or in another state than when it was last given, the oldest first. */
-export function changedRows(): (rows: readonly DeliveryRow[]) => readonly DeliveryRow[] {
+/**
+ * Each look gives what changed since the last one, the oldest first; the first look the newest `limit`. Few rows are read, and all that
+ * the bridge lists at once where most of these changed, or `everything` is looked at: a change of an old row may be far down in a search.
+ */
+function followed(read: (count: number) => Promise<readonly DeliveryRow[]>, limit: number) {
+  const { isChanged, take } = changedRows()
+  let isFirst = true
+  let wasCut = false
+  return async (everything: boolean): Promise<readonly DeliveryRow[]> => {
+    const few = isFirst || everything ? undefined : await read(countDefault)
+    const areMost = few === undefined || few.filter(isChanged).length > countDefault / 2
+    const rows = areMost ? await read(pageMax) : few
+    const isCut = !isFirst && rows.length >= pageMax && rows.every(isChanged)
+    if (isCut && !wasCut)
+      printError(`More than ${pageMax} changed at once: the newest follow; \`deliveries\` lists the others.`)
+    wasCut = isCut
+    const news = take(rows)
+    const shown = isFirst ? news.slice(-limit) : news
+    isFirst = false
+    return shown
+  }
+}
+
+/** `take` gives what is new, or in another state than when it was last given, the oldest first. */
+export function changedRows() {
   const known = new Map<string, string>()
-  return (rows) => {
+  const standsOf = ({ state, attempts, reason }: DeliveryRow) => `${state} ${attempts} ${reason}`
+  const isChanged = (row: DeliveryRow) => known.get(nameOf(row)) !== standsOf(row)
+  const take = (rows: readonly DeliveryRow[]): readonly DeliveryRow[] => {
     const news = rows.toReversed().filter((row) => {
+      if (!isChanged(row)) return false
       const name = nameOf(row)
-      const stands = `${row.state} ${row.attempts} ${row.reason}`
-      if (known.get(name) === stands) return false
       known.delete(name)
-      known.set(name, stands)
+      known.set(name, standsOf(row))
       return true
     })
     for (const name of known.keys()) {
@@ -146,6 +168,7 @@ export function changedRows(): (rows: readonly DeliveryRow[]) => readonly Delive
     }
     return news
   }
+  return { isChanged, take }
 }
 
 /** Many times the rows of an answer. */

@@ -24,8 +24,8 @@ it('what is watched is looked at until the person ends it, also over a time with
 })
 
 it('of deliveries that are followed, each is shown when it is new and when its state changes, the oldest first', () => {
-  const news = changedRows()
-  const shown = (...rows: ReturnType<typeof row>[]) => news(rows).map(({ id, state }) => `${id} ${state}`)
+  const { take } = changedRows()
+  const shown = (...rows: ReturnType<typeof row>[]) => take(rows).map(({ id, state }) => `${id} ${state}`)
   expect(shown(row({ id: 2, state: 'waiting' }), row({ id: 1 }))).toEqual(['1 delivered', '2 waiting'])
   expect(shown(row({ id: 3 }), row({ id: 2, state: 'delivered' }), row({ id: 1 }))).toEqual([
     '2 delivered',

@@ -5,7 +5,7 @@ import { startApp } from '../support/app.ts'
 import { adminToken, api, bridgeConfig, leftToSend } from '../support/bridge.ts'
 import { cli } from '../support/cli.ts'
 import { documented } from '../support/openapi.ts'
-import { writeConfig } from '../support/process.ts'
+import { startProgram, writeConfig } from '../support/process.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { until } from '../support/until.ts'
@@ -261,4 +261,31 @@ it('what a source has held back is found by a process without it, and under its 
   const next = await startApp(renamed)
   await until('its name is the new one', async () => (await held(next.url)).includes('other'))
   expect(await held(next.url)).toEqual(['other', 'other', 'other'])
+})
+
+it('who follows the deliveries sees each, however many come at once, and of those before only the newest', async () => {
+  const sandbox = await startSandbox({ history: 60 })
+  const hook = await startWebhookReceiver()
+  const prefix = freshPrefix()
+  const { url } = await startApp(
+    bridgeConfig({ redis, prefix, feed: sandbox.url, sinks: { hook: hook.url } }),
+  )
+  const sent = (count: number) =>
+    until('all are sent', async () => {
+      const { data } = await api<Page>(url, '/api/v1/deliveries?state=delivered&limit=500')
+      return data.length === count
+    })
+  await sent(60)
+  const { stdout } = startProgram(['deliveries', '--follow', '--json', '--url', url])
+  const shown = () =>
+    new Set(
+      stdout()
+        .match(/"id":\d+.*"state":"delivered"/g)
+        ?.map((row) => row.slice(0, 12)),
+    )
+  await until('the newest are shown', () => shown().size >= 50)
+  sandbox.fireMany(300)
+  await sent(360)
+  await until('each of them is shown', () => shown().size >= 350)
+  expect(shown().size).toBe(350)
 })
