@@ -58,8 +58,21 @@ export interface CountedUnits {
 }
 
 /**
+ * Whether the configured day has fewer units for its time than the API's own, and would end before what the API grants until then. A
+ * plan that looked at the API's day alone would spend them early, and find nothing until the reset.
+ */
+function isScarcer(configured: BudgetView, theirs: BudgetView, nowMs: number): boolean {
+  if (configured.unitsLeft === 0) return true
+  const pace = ({ unitsLeft, day }: BudgetView) => unitsLeft / Math.max(1, day.endMs - nowMs)
+  const laterMs = Math.max(0, configured.day.endMs - theirs.day.endMs)
+  const grantedUntilEnd = theirs.unitsLeft + (theirs.unitsPerDay * laterMs) / budgetDayMs
+  return pace(configured) < pace(theirs) && configured.unitsLeft < grantedUntilEnd
+}
+
+/**
  * What the account's budget really is, as the API's refusals and grants show it: fewer units, or another day than the
- * configured one. The plan uses it. The ledger, which guarantees the limit, still counts the configured day.
+ * configured one. The plan uses it. The ledger, which guarantees the limit, still counts the configured day: the plan uses
+ * that one while it has less.
  */
 export class GrantedBudget {
   readonly #deps: GrantedBudgetDeps
@@ -99,15 +112,18 @@ export class GrantedBudget {
     const day = this.#deps.budgetDay(nowMs)
     const [{ used, byPurpose }, apiDay] = await Promise.all([ledger.used(day), ledger.apiDay()])
     const configured = { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - used), day }
-    // Where the ledger has nothing left, the API's own day is of no use.
-    const own = apiDay === undefined || configured.unitsLeft === 0
-    const view = own
-      ? configured
-      : { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - apiDay.used), day: apiDay.day }
-    const budget = budgetInForce(view, this.#grant, nowMs)
-    const lesson = this.#lesson(budget, apiDay !== undefined)
-    const spent = own ? { used, byPurpose } : apiDay
-    return { budget, used: spent.used, ledgerUsed: used, byPurpose: spent.byPurpose, lesson }
+    const theirs = apiDay && {
+      ...configured,
+      unitsLeft: Math.max(0, unitsPerDay - apiDay.used),
+      day: apiDay.day,
+    }
+    const granted = budgetInForce(theirs ?? configured, this.#grant, nowMs)
+    const lesson = this.#lesson(granted, apiDay !== undefined)
+    if (apiDay === undefined) return { budget: granted, used, ledgerUsed: used, byPurpose, lesson }
+    if (!isScarcer(configured, granted, nowMs))
+      return { budget: granted, used: apiDay.used, ledgerUsed: used, byPurpose: apiDay.byPurpose, lesson }
+    const budget = { ...configured, unitsPerDay: granted.unitsPerDay }
+    return { budget, used, ledgerUsed: used, byPurpose, lesson }
   }
 
   /** The API refused a call for the day's budget; `spent` as it was before the call, which cost `cost`. */

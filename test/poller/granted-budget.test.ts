@@ -121,6 +121,9 @@ function rig(
     restart() {
       tracked = open()
     },
+    away(untilMs: number) {
+      clock.nowMs = untilMs
+    },
     means: () => tracked.available(clock.nowMs),
     grant(unitsPerDayNow: number) {
       limits = createLimits({
@@ -208,6 +211,26 @@ it('another reset alone: days turn with it, and all units are spent', async () =
   expect(spent.length).toBeGreaterThanOrEqual(95)
   expect(longestGapHours(bridge.granted, from)).toBeLessThan(0.5)
 })
+
+it.each([
+  { units: 96, timeZone: 'Asia/Tehran', awayFrom: 1, until: 21.5 },
+  { units: 48, timeZone: 'Asia/Tehran', awayFrom: 1, until: 21.5 },
+  { units: 96, timeZone: 'America/New_York', awayFrom: 1, until: 22 },
+] as const)(
+  'a bridge that was away until shortly before the reset of $units units leaves some of the day in $timeZone: no more blind hours',
+  async ({ units, timeZone, awayFrom, until }) => {
+    const bridge = rig({ unitsPerDay: units, resets: 'UTC' }, timeZone)
+    const dayMs = Date.UTC(2026, 10, 24)
+    await bridge.run(dayMs + awayFrom * hourMs)
+    expect((await bridge.means()).lesson).toMatch(/starts anew at 2026-11-25 00:00/)
+    bridge.away(dayMs + until * hourMs)
+    await bridge.run(dayMs + 4 * 24 * hourMs)
+    expect(longestGapHours(bridge.granted, dayMs + until * hourMs)).toBeLessThan(0.8)
+    expect((await bridge.means()).lesson).toMatch(/starts anew at 2026-11-2[89] 00:00/)
+    const lastDay = bridge.granted.filter((atMs) => atMs >= dayMs + 3 * 24 * hourMs)
+    expect(lastDay.length).toBeGreaterThan(0.9 * units)
+  },
+)
 
 it('an API that grants more again is noticed on the next day', async () => {
   const bridge = rig({ unitsPerDay: 48, resets: 'UTC' }, 'Asia/Tehran')
