@@ -74,8 +74,8 @@ async function change(
     if (options.json) return printJson({ dryRun: true, count: handled, sample, unknown })
     return print(describeDryRun(done, word))
   }
-  const { handled, gone, unknown, at: began } = done
-  if (options.json) printJson({ [count]: handled, gone, unknown, at: began })
+  const { handled, gone, unknown, uncounted, at: began } = done
+  if (options.json) printJson({ [count]: handled, gone, unknown, uncounted, at: began })
   else print(describeDone(done, word))
 }
 

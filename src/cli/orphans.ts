@@ -54,7 +54,8 @@ export function orphansCommand(): Command {
             ? printJson({ dryRun: true, count: handled, sample, ...stayed })
             : print(describeDryRun(done, count) + describeStayed(stayed))
         }
-        if (options.json) printJson({ [count]: done.handled, ...done.stayed, gone: done.gone, at: done.at })
+        const { handled, stayed, gone, uncounted, at } = done
+        if (options.json) printJson({ [count]: handled, ...stayed, gone, uncounted, at })
         else print(describeDone(done, count) + describeStayed(done.stayed))
       },
     )

@@ -130,9 +130,10 @@ it('an order that breaks off says what was done and how to go on, and so it does
   expect(await queue.getWaitingCount()).toBe(1_100)
 }, 30_000)
 
-it('a portion whose answer was lost is waited for while it runs, and counted where its answer comes after all', async () => {
-  const begun = { queued: 0, gone: 0, looked: 0, total: 9, at: '2026-11-22T00:00:00.000Z', cursor: 'next' }
-  const ended = { ...begun, queued: 9, looked: 9, cursor: null }
+/** A bridge that has begun a portion when its answer is lost, carries it out again, and says of that one what it did. */
+async function forgetful(count: string): Promise<{ url: string; keys: unknown[] }> {
+  const begun = { [count]: 0, gone: 0, looked: 0, total: 9, at: '2026-11-22T00:00:00.000Z', cursor: 'next' }
+  const ended = { ...begun, [count]: 9, looked: 9, cursor: null }
   const keys: unknown[] = []
   const answers = [[200, begun], 'lost', [409, { detail: 'still being carried out' }], [200, ended]] as const
   const bridge = createServer((request, response) => {
@@ -147,10 +148,25 @@ it('a portion whose answer was lost is waited for while it runs, and counted whe
   })
   await once(bridge.listen(0, '127.0.0.1'), 'listening')
   onTestFinished(() => void bridge.close())
-  const url = `http://127.0.0.1:${(bridge.address() as AddressInfo).port}`
+  return { url: `http://127.0.0.1:${(bridge.address() as AddressInfo).port}`, keys }
+}
+
+it('a portion whose answer was lost is waited for while it runs, and counted where its answer comes after all', async () => {
+  const { url, keys } = await forgetful('queued')
   // It was begun anew, so what the first had done is in no answer.
   expect((await run(replayCommand(), '--since', '2h', '--url', url)).out).toBe('at least 9 queued\n')
   expect([keys[0], new Set(keys.slice(1)).size]).toEqual([undefined, 1])
+})
+
+it.each([
+  ['queued', replayCommand, ['--since', '2h']],
+  ['retried', deadLettersCommand, ['retry', '--all']],
+  ['dropped', deadLettersCommand, ['drop', '--all']],
+  ['moved', orphansCommand, ['move', 'gone', '--to', 'hook']],
+] as const)('so does its JSON say that more may be %s than it counts', async (count, command, order) => {
+  const { url } = await forgetful(count)
+  const { out } = await run(command(), ...order, '--url', url, '--json')
+  expect(JSON.parse(out)).toMatchObject({ [count]: 9, uncounted: true })
 })
 
 const halfway = { gone: 0, looked: 0, total: 5, at: '2026-11-22T00:00:00.000Z', cursor: 'same' }
