@@ -17,10 +17,12 @@ import { createSchedule } from '../schedule/create.ts'
 import { isActiveAt } from '../schedule/forecast/profile.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
 import { createGrantStore } from '../store/grant.ts'
+import { sourceKeys } from '../store/keys.ts'
 import { createLedger } from '../store/ledger.ts'
 import { createQuarantineStore, type QuarantineCounts } from '../store/quarantine.ts'
 import { createRuleStore } from '../store/rules.ts'
 import { createScheduleState } from '../store/schedule-state.ts'
+import { readServerRun } from '../store/server-run.ts'
 import { createSourceOverride } from '../store/source-override.ts'
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
 import { createWalkState } from '../store/walk-state.ts'
@@ -148,7 +150,10 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     poll: (readPage, ending) => begin(runPoll({ ...walkDeps, readPage, ending }, walking)),
     sweep: (readPage, pagesMax, ending) =>
       begin(runSweep({ ...walkDeps, readPage, ending }, { ...walking, pagesMax })),
-    prepare: () => tools.succeed(source),
+    async prepare() {
+      processState.server = await readServerRun(redis, sourceKeys(prefix, source).meta)
+      return tools.succeed(source)
+    },
     onStandby: async () => {
       await refreshProcessState(state, processState)
       await ledger.used(dayOf(clock.now()))

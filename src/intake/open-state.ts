@@ -21,7 +21,7 @@ export async function openState(
   const { processState } = options
   const scope =
     processState.known === null ? firstScope(options) : scopeAfterLoss(options, processState.known)
-  const opened = await deps.state.open({ id: randomUUID(), scope })
+  const opened = await deps.state.open({ id: randomUUID(), scope, server: processState.server })
   if (opened.seenVanished) {
     const again = await deps.state.open({
       id: randomUUID(),

@@ -49,6 +49,8 @@ export interface PollOptions {
  */
 export interface ProcessState {
   readonly startedAtMs: number
+  /** Which run of which Redis has what its poller prepared: a stored walk begins only there. '' where nothing was. */
+  server: string
   /** How many pages of a feed that looks foreign were searched for rows that are known; 0: none, or it is ours. */
   searchedTo: number
   /** Which row was on top at the last complete walk, if it was this process that made it. */
@@ -116,7 +118,7 @@ export type PollReason =
   | 'refused_budget' // no unit left today
   | 'refused_minute' // the minute's limit
   | 'refused_hold' // the pause after a 429
-  | 'refused_lease' // another replica polls now
+  | 'refused_lease' // another replica polls now, or another Redis answers than the one that this one took the lease at
   | 'refused_rest' // pages beneath the first failed again and again, and are not read now
   | 'refused_token' // the token was changed since this poll's first page; the next poll begins anew
   | 'failed' // the API's answer was an error

@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
+import { LeaseLost } from '../store/lease.ts'
 import { freshEveryMs } from '../store/ledger.ts'
 import type { WalkState } from '../store/walk-state.ts'
 import { sinceBeneath } from '../walk/scope.ts'
@@ -28,7 +29,7 @@ import { createTally, reportPoll, type Tally, toResult } from './tally.ts'
 
 /** One for each source, when the process starts: `startFrom: now` means this moment, not that of the first poll. */
 export function createProcessState(clock: Clock): ProcessState {
-  return { startedAtMs: clock.now(), searchedTo: 0, lastHead: null, known: null }
+  return { startedAtMs: clock.now(), server: '', searchedTo: 0, lastHead: null, known: null }
 }
 
 /**
@@ -58,6 +59,10 @@ export async function runPoll(deps: PollDeps, options: PollOptions): Promise<Pol
   }
 }
 
+function whyNotOpened(thrown: unknown): PollReason {
+  return thrown instanceof LeaseLost ? 'refused_lease' : 'state_failed'
+}
+
 /** What one poll passes from page to page. */
 interface PollRun {
   readonly deps: PollDeps
@@ -73,7 +78,7 @@ interface PollRun {
 
 async function walk(deps: PollDeps, options: PollOptions, tally: Tally): Promise<PollReason> {
   // Before a unit is spent: a Redis that does not answer could not store what the page shows.
-  const { opened, lost } = await stopOnError('state_failed', () => openState(deps, options))
+  const { opened, lost } = await stopOnError(whyNotOpened, () => openState(deps, options))
   tally.lost = lost
   tally.behind = opened.stretches.length > 0
   tally.lastCompleteMs = opened.facts.lastCompleteMs

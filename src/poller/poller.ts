@@ -266,7 +266,7 @@ class SourcePoller implements Poller {
     const error = applyResult(leader, done, limits.stoppedIntervalMs, clock.monotonicMs())
     if (result.ok) this.#crash = undefined
     this.#view.polled(result, error ? describeFailure(error, endMs) : null)
-    if (result.reason === 'refused_lease') throw new LeaseLost('another replica polls now')
+    if (result.reason === 'refused_lease') throw new LeaseLost(error?.message ?? 'another replica polls now')
     await this.#state.save(leader.schedule.snapshot())
     await this.#view.save()
     if (error !== undefined && (tally.redisAway || isRedisAway(error))) throw error

@@ -4,14 +4,16 @@ import { serverRun } from './server-run.ts'
 
 /**
  * KEYS meta, seen, uncovered, stretch, quarantine, quarantined, quarantinedTimes
- * ARGV new id, id of a stored walk to replace (or ''), scope as JSON
- * Returns: whether it was made now, number of seen rows, fields of meta, open stretches as JSON ('' without).
+ * ARGV new id, id of a stored walk to replace (or ''), scope as JSON, the server that a first one may be made at (or '')
+ * Returns: whether it was made now, number of seen rows, fields of meta, open stretches as JSON ('' without); -1 first, and nothing is
+ * made, where there is none and this is another server, or another run of it.
  *
  * Numbers of stretches continue above those that are stored of rows, so that an old row never counts to a new stretch. What an
  * earlier version quarantined is moved; its entries are read as text, because cjson refuses half characters.
  */
 export const openScript = `
 local id = redis.call('HGET', KEYS[1], 'id')
+if not id and ARGV[4] ~= '' and (${serverRun}) ~= ARGV[4] then return {-1, 0, {}, ''} end
 local created = 0
 if not id or id == ARGV[2] then
   local time = redis.call('TIME')

@@ -4,6 +4,7 @@ import type { Stretch } from '../walk/stretch.ts'
 import type { Mark } from '../walk/walk.ts'
 import { halfHourField, halfHourMs } from './half-hours.ts'
 import { sourceKeys, unitsKeptMs } from './keys.ts'
+import { LeaseLost } from './lease.ts'
 import { type Quarantined, type QuarantineLimits, quarantineLimits } from './quarantine.ts'
 import type { RedisClient } from './redis.ts'
 import { commitScript, lookScript, openScript } from './walk-scripts.ts'
@@ -32,8 +33,11 @@ import { commitScript, lookScript, openScript } from './walk-scripts.ts'
  */
 export interface WalkState {
   readonly source: string
-  /** Returns the stored walk; creates it with `scope` when there is none or when `replaces` is its id. */
-  open(beginning: { id: string; scope: Scope; replaces?: string }): Promise<OpenedWalk>
+  /**
+   * Returns the stored walk; creates it with `scope` when there is none or when `replaces` is its id. Throws a LeaseLost where there is
+   * none and another Redis answers than `server`.
+   */
+  open(beginning: { id: string; scope: Scope; replaces?: string; server?: string }): Promise<OpenedWalk>
   /** Returns what is stored of these rows, with the stretches of the same moment. */
   look(keys: readonly string[]): Promise<RowLookup>
   /**
@@ -158,14 +162,15 @@ export function createWalkState(options: WalkStateOptions): WalkState {
   const { meta, seen, uncovered, stretch, quarantine, quarantined, quarantinedTimes, sweep } = keys
   return {
     source,
-    async open({ id, scope, replaces = '' }) {
+    async open({ id, scope, replaces = '', server = '' }) {
       const answer = await redis.eval(
         openScript,
         7,
         ...[meta, seen, uncovered, stretch, quarantine, quarantined, quarantinedTimes],
-        ...[id, replaces, JSON.stringify(scope)],
+        ...[id, replaces, JSON.stringify(scope), server],
       )
       const [created, seenSize, fields, stretches] = openAnswer.parse(answer)
+      if (created === -1) throw new LeaseLost('Redis is another one, or without its last seconds')
       const record = pairs(fields)
       const kept = Number(record['marked'] ?? 0) - Number(record['forgotten'] ?? 0)
       return {
