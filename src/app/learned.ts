@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { sharersOf } from '../config/accounts.ts'
+import { sharingWith, unitsOfSource } from '../config/accounts.ts'
 import type { Config } from '../config/schema.ts'
 import { systemClock } from '../lib/clock.ts'
 import { embeddedPaths, socketUrl } from '../store/embedded-paths.ts'
@@ -40,7 +40,7 @@ export async function readLearned(config: Config, source: string): Promise<Known
     const granted = await unitsGranted(grants, sourceConfig, systemClock.now())
     return {
       learned: await createScheduleState({ redis, prefix, source, log }).load(),
-      unitsPerDay: Math.ceil(granted / sharersOf(config.sources, source)),
+      unitsPerDay: unitsOfSource(sourceConfig, sharingWith(config.sources, source), granted),
     }
   } catch {
     return undefined

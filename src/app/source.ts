@@ -1,4 +1,5 @@
 import type { SeenView, SourceDayView } from '../admin/ports.ts'
+import { unitsOfSource } from '../config/accounts.ts'
 import type { SourceConfig } from '../config/schema.ts'
 import type { SourceContext } from '../context/source-context.ts'
 import { createFeedClient } from '../feed/client.ts'
@@ -79,7 +80,7 @@ export interface SourceTools extends RuntimeTools {
 }
 
 export function createSource(source: string, config: SourceConfig, tools: SourceTools): Source {
-  const { prefix, inForce, clock, log, metrics, tooManyWaiting, sharers } = tools
+  const { prefix, inForce, clock, log, metrics, tooManyWaiting, sharers, sharing } = tools
   const redis = tools.redis.commands
   const { budget, poll, account } = config
   const state = createWalkState({ redis, prefix, source, seenWindowMs: poll.seenWindow })
@@ -117,7 +118,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
   const closing = new AbortController()
   const grants = createGrantStore({ redis, prefix, source, account })
   const granted = () => unitsGranted(grants, config, clock.now())
-  const unitsPerDay = async () => Math.ceil((await granted()) / sharers(source))
+  const unitsPerDay = async () => unitsOfSource(config, sharing(source), await granted())
   const rules = createRuleBook({
     source,
     feed,

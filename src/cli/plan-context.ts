@@ -1,7 +1,7 @@
 import { type ContextName, contextUnits, contextUnitsMax, macroPrefix } from '../alert/context.ts'
 import { satisfies } from '../alert/match.ts'
 import { atOnce } from '../alert/turns.ts'
-import { fixedPolls, sharersOf } from '../config/accounts.ts'
+import { fixedPolls, sharingWith } from '../config/accounts.ts'
 import type { Config } from '../config/schema.ts'
 
 /**
@@ -30,8 +30,9 @@ export function contextCosts(
   if (wanted.length === 0) return undefined
   const costs = [...new Set(wanted)].map((name) => [name, unitsADay(name, plan.alertsPerDay)] as const)
   const units = costs.reduce((sum, [, each]) => sum + each, 0)
-  const { context } = config.sources[source] ?? {}
-  const polls = fixedPolls(config.sources, source) / sharersOf(config.sources, source)
+  const { poll, context } = config.sources[source] ?? {}
+  const sharing = sharingWith(config.sources, source)
+  const polls = poll?.every === undefined ? fixedPolls(sharing) / sharing.length : dayMs / poll.every
   const besidePolls = plan.unitsPerDay - Math.ceil(polls)
   const shareMax = contextUnitsMax(plan.unitsPerDay, context?.unitsShare ?? 0)
   const unitsMax = Math.max(0, Math.min(shareMax, besidePolls))
@@ -48,6 +49,8 @@ export function describeContextCosts({ names, units, unitsMax, unitsForPolls }: 
   const share = `context.unitsShare and polls allow ${unitsMax}${units > unitsMax ? ', the rest is left out of messages' : ''}`
   return `  context costs about ${units} units a day (${each.join(', ')}): ${share}; polls have about ${unitsForPolls}\n`
 }
+
+const dayMs = 86_400_000
 
 function unitsADay(name: ContextName, alertsPerDay: number): number {
   // A series is bought once an hour for all alerts.

@@ -3,7 +3,7 @@ import type { SourcePlanView } from '../admin/ports.ts'
 import type { StatusView } from '../admin/status-view.ts'
 import type { KnownOfSource } from '../app/learned.ts'
 import { scheduleOptionsOf, usualSource, withUnits } from '../app/schedule-options.ts'
-import { sharersOf } from '../config/accounts.ts'
+import { sharingWith, unitsOfSource } from '../config/accounts.ts'
 import type { Config, SourceConfig } from '../config/schema.ts'
 import { unitsPerDayMax } from '../config/source.ts'
 import { UserError } from '../lib/errors.ts'
@@ -100,7 +100,7 @@ async function* plansOf(
   for (const name of names) {
     const source = sourceOf(config, name)
     const known = await readLearned?.(config, name).catch(() => undefined)
-    const own = Math.ceil(source.budget.unitsPerDay / sharersOf(config.sources, name))
+    const own = unitsOfSource(source, sharingWith(config.sources, name), source.budget.unitsPerDay)
     const { learned, unitsPerDay = own } = known ?? {}
     yield { name, source, learned, unitsPerDay, contextOf: (plan) => contextCosts(config, name, plan) }
   }

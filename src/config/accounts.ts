@@ -23,10 +23,22 @@ export function sharersOf(sources: Config['sources'], name: string): number {
 }
 
 /** How many polls a day these sources make where `poll.every` fixes their pace. */
-export function fixedPolls(sources: Config['sources'], name: string): number {
-  return sharingWith(sources, name)
-    .flatMap(({ poll: { every } }) => every ?? [])
-    .reduce((sum, every) => sum + dayMs / every, 0)
+export function fixedPolls(sharing: readonly SourceConfig[]): number {
+  return sharing.flatMap(({ poll: { every } }) => every ?? []).reduce((sum, every) => sum + dayMs / every, 0)
+}
+
+/**
+ * Of the units that an account has a day, those that the plan of one of its sources may use: an equal part; where its pace is
+ * fixed, what the fixed paces of the others leave, or its share of a need that is larger than the units.
+ */
+export function unitsOfSource(
+  { poll: { every } }: SourceConfig,
+  sharing: readonly SourceConfig[],
+  unitsPerDay: number,
+): number {
+  if (every === undefined) return Math.ceil(unitsPerDay / Math.max(1, sharing.length))
+  const [own, all] = [dayMs / every, Math.max(dayMs / every, fixedPolls(sharing))]
+  return Math.floor(all > unitsPerDay ? (unitsPerDay * own) / all : unitsPerDay - (all - own))
 }
 
 const dayMs = 86_400_000

@@ -5,7 +5,7 @@ import { wideFieldRemedy, wideFields, wideFieldText } from '../alert/match-form.
 import { atOnce } from '../alert/turns.ts'
 import { tokenCharsMin } from '../lib/secret.ts'
 import { refusedAddress } from '../sinks/address-config.ts'
-import { fixedPolls, sharedTokens } from './accounts.ts'
+import { fixedPolls, sharedTokens, sharingWith } from './accounts.ts'
 import { intervalComplaints } from './check.ts'
 import type { Env } from './env.ts'
 import type { Complaint } from './explain.ts'
@@ -212,7 +212,7 @@ function unaffordableContext({ routes, sources }: Config): Complaint[] {
                 remedy: `raise sources.${source}.context.unitsShare, or leave ${name} out`,
               },
             ]
-          const polls = fixedPolls(sources, source)
+          const polls = fixedPolls(sharingWith(sources, source))
           if (polls === 0 || unitsPerDay - polls >= units) return []
           return [
             {

@@ -13,6 +13,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 interface Plan {
   readonly hours: readonly { readonly polls: number }[]
+  readonly findings: readonly { readonly text: string }[]
   readonly context: { readonly unitsMax: number; readonly unitsForPolls: number }
 }
 
@@ -48,11 +49,20 @@ describe('plan --config of two sources of one account', () => {
     }
   })
 
-  it('promises no context where the fixed paces of both take all units', async () => {
-    for (const { context } of await plans(['{ every: 90s }', '{ every: 60s }']))
-      expect(context).toMatchObject({ unitsMax: 0, unitsForPolls: 1_000 })
+  it('promises no context where the fixed paces of both take all units, and says how long these last', async () => {
+    const [slow, fast] = await plans(['{ every: 90s }', '{ every: 60s }'])
+    expect(slow?.context).toMatchObject({ unitsMax: 0, unitsForPolls: 800 })
+    expect(fast?.context).toMatchObject({ unitsMax: 0, unitsForPolls: 1_200 })
+    for (const { findings } of [slow, fast].flatMap((each) => each ?? []))
+      expect(findings.map(({ text }) => text)).toEqual([expect.stringContaining('last for 20h of each day')])
     // 1,920 a day.
     for (const { context } of await plans(['{ every: 90s }', '{ every: 90s }']))
-      expect(context).toMatchObject({ unitsMax: 40 })
+      expect(context).toMatchObject({ unitsMax: 62 })
+  })
+
+  it('leaves a fixed pace what those of others do not take', async () => {
+    const [fast] = await plans(['{ every: 60s }', '{ every: 10m }'])
+    expect(fast?.findings).toEqual([])
+    expect(fast?.hours.reduce((sum, hour) => sum + hour.polls, 0)).toBeGreaterThan(1_400)
   })
 })
