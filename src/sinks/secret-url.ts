@@ -25,6 +25,8 @@ export function hideUrl(url: URL, helpers: AttemptHelpers): void {
   const search = url.search.length >= tokenCharsMin ? [url.search, url.search.slice(1)] : []
   const path = url.pathname.length >= tokenCharsMin ? [url.pathname] : []
   for (const text of [url.href, ...path, ...search, ...tokens, ...values]) hideWithDecoded(text, helpers)
+  for (const text of [...tokens, ...values].flatMap((each) => credentialsIn(decoded(each))))
+    helpers.hide(text)
 }
 
 /**
@@ -33,7 +35,22 @@ export function hideUrl(url: URL, helpers: AttemptHelpers): void {
  */
 export function tokensIn(url: URL): readonly string[] {
   const parts = [...url.pathname.split('/').filter(looksLikeToken), ...valuesIn(url)]
-  return parts.flatMap((part) => [part, decoded(part)])
+  return parts.flatMap((part) => [part, decoded(part), ...credentialsIn(decoded(part))])
+}
+
+/**
+ * What a receiver may repeat of a text with a credential in it (`Bearer KEY`, `Token token="KEY", id=7`, `desk:KEY`): what follows its
+ * scheme, words that look like a token, and what follows a `=` or a colon.
+ */
+export function credentialsIn(text: string): readonly string[] {
+  const words = (text.match(/[^\s,;]+/g) ?? []).map(unquoted)
+  const values = words.flatMap((word) => [/[=:](.+)/s.exec(word)?.[1], /.*[=:](.+)/s.exec(word)?.[1]])
+  const given = [text.replace(/^\S+\s+/, ''), ...words.filter(looksLikeToken), ...values]
+  return given.flatMap((each) => (each === undefined || each === text ? [] : [unquoted(each)]))
+}
+
+function unquoted(text: string): string {
+  return text.replace(/^["']|["']$/g, '')
 }
 
 /**
@@ -48,16 +65,21 @@ export function revealProxy(proxy: Secret | undefined, helpers: AttemptHelpers):
   if (proxy === undefined) return undefined
   const address = helpers.reveal(proxy).trim()
   const url = URL.parse(address)
-  if (url !== null && (url.username !== '' || url.password !== '')) hideLogin(url, helpers)
+  if (url !== null && (url.username !== '' || url.password !== '')) {
+    for (const text of [url.href, `${url.username}:${url.password}`]) helpers.hide(text)
+    helpers.hideWord(url.password)
+    hideLogin(decoded(url.username), decoded(url.password), helpers)
+  }
   return address
 }
 
-function hideLogin(url: URL, helpers: AttemptHelpers): void {
-  const login = `${decoded(url.username)}:${decoded(url.password)}`
+/** As it is, as it is sent, and its parts; of users, those that look like a key. */
+export function hideLogin(user: string, password: string, helpers: AttemptHelpers): void {
+  const login = `${user}:${password}`
   const sent = Buffer.from(login, 'utf8').toString('base64')
-  for (const text of [url.href, `${url.username}:${url.password}`, login, sent, sent.replace(/=+$/, '')])
-    helpers.hide(text)
-  for (const password of [url.password, decoded(url.password)]) helpers.hideWord(password)
+  for (const text of [login, sent, sent.replace(/=+$/, '')]) helpers.hide(text)
+  if (looksLikeToken(user)) helpers.hide(user)
+  helpers.hideWord(password)
 }
 
 /** A part of an address may be repeated with its percent sequences or without. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { serve } from './serving.ts'
 
-/** A receiver may repeat a credential of its address, alone or in the address as web applications do for an unknown one, or of a template. */
+/** A receiver may repeat a credential of its address, alone or in the address as web applications do for an unknown one, of a template or a header. */
 
 const key = 'canaryOfOneWord'
 
@@ -47,3 +47,48 @@ test.each(['webhook', 'http'])('a key in the template of a %s sink is not shown'
   expect(body).toMatchObject({ token: 'canary-of-some-words', user: 'u7canary' })
   expect(outcome.answer.text).toBe('got {"token":"[redacted]"} of [redacted], which is no key')
 })
+
+test.each([
+  ['Bearer canaryOfOneWord', 'invalid token: canaryOfOneWord, ask for another'],
+  ['Token token="canaryOfOneWord", id=7', 'token canaryOfOneWord is revoked'],
+  ['ApiKey desk:canary0fTheDesk', 'canary0fTheDesk is no key of desk'],
+  [
+    `Basic ${Buffer.from('desk:canaryOfOneWord').toString('base64')}`,
+    'desk may not log in with canaryOfOneWord',
+  ],
+  [`Basic ${Buffer.from('u7canary:x').toString('base64')}`, 'no such user: u7canary, sorry'],
+])('a credential within a header, as in %s, is not shown alone', async (value, body) => {
+  for (const type of ['webhook', 'http']) {
+    const { outcome } = await serve({
+      config: (origin) => ({
+        ...{ type, url: `${origin}/in`, headers: { Authorization: value } },
+        ...(type === 'http' ? { template: '{}' } : {}),
+      }),
+      answer: { status: 401, body },
+    })
+    expect(outcome.answer.text).toBe(body.replace(/\w*canary\w*/, '[redacted]'))
+  }
+})
+
+test('a user name that is a key is not shown', async () => {
+  const body = 'no such user: u7canaryOfOneWord, sorry'
+  const auth = { basic: { username: 'u7canaryOfOneWord', password: 'x' } }
+  const { outcome } = await serve({
+    config: (origin) => ({ type: 'http', url: `${origin}/in`, template: '{}', auth }),
+    answer: { status: 401, body },
+  })
+  expect(outcome.answer.text).toBe('no such user: [redacted], sorry')
+})
+
+test.each(['/in?auth=Bearer%20canaryOfOneWord', '/in?a=1;key=canaryOfOneWord', '/in/key:canaryOfOneWord/x'])(
+  'a credential that is a part of %s is not shown alone',
+  async (path) => {
+    for (const type of ['webhook', 'http', 'slack', 'teams', 'discord']) {
+      const { outcome } = await serve({
+        config: (origin) => ({ type, url: `${origin}${path}` }),
+        answer: { status: 403, body: 'canaryOfOneWord is no key, sorry' },
+      })
+      expect(outcome.answer.text).toBe('[redacted] is no key, sorry')
+    }
+  },
+)

@@ -3,6 +3,7 @@ import { secretField } from '../../lib/fields.ts'
 import type { Secret } from '../../lib/secret.ts'
 import { traceparentOf } from '../../telemetry/trace-ids.ts'
 import { checkedSecret } from '../common-config.ts'
+import { credentialsIn, hideLogin } from '../secret-url.ts'
 import type { Attempt, Parcel } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
 import type { AttemptHelpers } from './attempt.ts'
@@ -48,9 +49,8 @@ export function ownHeaders(config: RequestCredentials, helpers: AttemptHelpers):
   if (bearer !== undefined) headers['authorization'] = `Bearer ${headerValue(bearer, helpers)}`
   if (basic !== undefined) {
     const password = helpers.reveal(basic.password)
+    hideLogin(basic.username, password, helpers)
     const encoded = Buffer.from(`${basic.username}:${password}`, 'utf8').toString('base64')
-    helpers.hide(encoded)
-    helpers.hideWord(password)
     headers['authorization'] = `Basic ${encoded}`
   }
   return headers
@@ -101,6 +101,14 @@ function headerNameProblem(name: string): string | undefined {
 /** A file may have changed, so the value is checked again. */
 function headerValue(secret: Secret, helpers: AttemptHelpers): string {
   const text = helpers.reveal(secret)
+  for (const part of credentialsIn(text)) helpers.hide(part)
+  const [, user, password] = /^(.*?):(.*)$/s.exec(basicLogin(text)) ?? []
+  if (user !== undefined && password !== undefined) hideLogin(user, password, helpers)
   if (headerValueProblem(text) === undefined) return text
   throw new SinkError('credentials', `the text in ${secret.file ?? 'a header'} cannot be sent as a header`)
+}
+
+/** The login in a header that holds one, as `auth.basic` would send it. */
+function basicLogin(value: string): string {
+  return Buffer.from(/^basic\s+(\S+)/i.exec(value)?.[1] ?? '', 'base64').toString('utf8')
 }
