@@ -122,8 +122,7 @@ export class GrantedBudget {
     if (apiDay === undefined) return { budget: granted, used, ledgerUsed: used, byPurpose, lesson }
     if (!isScarcer(configured, granted, nowMs))
       return { budget: granted, used: apiDay.used, ledgerUsed: used, byPurpose: apiDay.byPurpose, lesson }
-    const budget = { ...configured, unitsPerDay: granted.unitsPerDay }
-    return { budget, used, ledgerUsed: used, byPurpose, lesson }
+    return { budget: configured, used, ledgerUsed: used, byPurpose, lesson }
   }
 
   /** The API refused a call for the day's budget; `spent` as it was before the call, which cost `cost`. */
