@@ -375,6 +375,29 @@ describe('the page lives', () => {
     },
   )
 
+  it('a link that is followed while the page is read anew leads where it says, and stays there', async () => {
+    const { url, some, sandbox } = await rig(204)
+    await some('delivered', 3)
+    const { page } = await open(url)
+    const [asked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    await page.route(`${url}/`, async (route) => {
+      asked.resolve()
+      await released.promise
+      await route.continue()
+    })
+    sandbox.fire()
+    await asked.promise
+    await page.locator('.alerts .meta a[href^="/alerts/"]').first().click()
+    await page.locator('header.story').waitFor()
+    const answered = page.waitForResponse(`${url}/`)
+    released.resolve()
+    await (await answered).finished()
+    // Another answer after it: by then the page has had its turn with that one.
+    await page.evaluate("fetch('/healthz').then((answer) => answer.text())")
+    expect(await page.locator('header.story').count()).toBe(1)
+    expect(new URL(page.url()).pathname).toMatch(/^\/alerts\//)
+  })
+
   it('a reader can stop updates, and go on', async () => {
     const { url, sandbox, some } = await rig(204)
     await some('delivered', 3)

@@ -68,9 +68,12 @@ export const script = `(() => {
     newButton.hidden = fresh === 0
     newButton.textContent = fill(words.fresh, fresh)
   }
-  const load = async (address) => {
+  const isShown = (address) => address.split('#')[0] === location.href.split('#')[0]
+  /** False where the reader has gone elsewhere meanwhile: then nothing is replaced. */
+  const load = async (address, isWanted = isShown) => {
     const answer = await fetch(address, { signal: AbortSignal.timeout(limitMs), cache: 'no-store' })
     const next = new DOMParser().parseFromString(await answer.text(), 'text/html')
+    if (!isWanted(address)) return false
     const main = next.querySelector('main')
     if (!main) throw new Error('not the status page')
     if (address === location.href) holdNew(main)
@@ -82,6 +85,7 @@ export const script = `(() => {
     icon.href = next.querySelector('link[rel=icon]').href
     skewMs = skewOf(next.documentElement)
     document.documentElement.removeAttribute('data-stale')
+    return true
   }
   const stale = () => {
     if (document.documentElement.hasAttribute('data-stale')) return
@@ -99,7 +103,7 @@ export const script = `(() => {
     try {
       for (let done = 0; done !== asked; ) {
         done = asked
-        await load(location.href)
+        if (!await load(location.href)) asked += 1
       }
     } catch {
       stale()
@@ -137,7 +141,12 @@ export const script = `(() => {
     void refresh()
   }, fallbackMs)
   document.addEventListener('visibilitychange', () => { listen(); void refresh() })
-  addEventListener('popstate', () => load(location.href).catch(stale))
+  /** Of the links that were followed, only the last one counts. */
+  let followed = 0
+  addEventListener('popstate', () => {
+    followed += 1
+    load(location.href).catch(stale)
+  })
 
   const spanOf = (ms) => {
     const seconds = Math.round(ms / 1000)
@@ -181,14 +190,16 @@ ${actScript}
     const isHere = link?.pathname === location.pathname && link.search === location.search && link.hash
     if (!isOurs || isHere || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
     event.preventDefault()
+    followed += 1
+    const own = followed
     try {
       const { href } = link
-      await load(href)
+      if (!await load(href, () => own === followed)) return
       history.pushState(null, '', href)
       if (link.hash) document.getElementById(link.hash.slice(1))?.scrollIntoView()
       else scrollTo(0, 0)
     } catch {
-      location.href = link.href
+      if (own === followed) location.href = link.href
     }
   })
 })()`
