@@ -58,15 +58,18 @@ export interface CountedUnits {
 }
 
 /**
- * Whether the configured day has fewer units for its time than the API's own, and would end before what the API grants until then. A
- * plan that looked at the API's day alone would spend them early, and find nothing until the reset.
+ * Whether to plan by the configured day: it has fewer units for its time than the API's own, and would end before what the API
+ * grants until then. A plan that looked at the API's day alone would spend them early, and find nothing until the reset. A plan
+ * begins anew with each change of its day: so it changes only for a day with half the pace, and returns once the paces are the same.
+ * `was`: the answer before.
  */
-function isScarcer(configured: BudgetView, theirs: BudgetView, nowMs: number): boolean {
+function isScarcer(configured: BudgetView, theirs: BudgetView, nowMs: number, was: boolean): boolean {
   if (configured.unitsLeft === 0) return true
   const pace = ({ unitsLeft, day }: BudgetView) => unitsLeft / Math.max(1, day.endMs - nowMs)
   const laterMs = Math.max(0, configured.day.endMs - theirs.day.endMs)
   const grantedUntilEnd = theirs.unitsLeft + (theirs.unitsPerDay * laterMs) / budgetDayMs
-  return pace(configured) < pace(theirs) && configured.unitsLeft < grantedUntilEnd
+  const paceMin = pace(theirs) * (was ? 1 : 0.5)
+  return pace(configured) < paceMin && configured.unitsLeft < grantedUntilEnd
 }
 
 /**
@@ -78,6 +81,7 @@ export class GrantedBudget {
   readonly #deps: GrantedBudgetDeps
   readonly #store: GrantStore
   #grant: Grant | undefined
+  #byConfig = false
 
   constructor(deps: GrantedBudgetDeps, store: GrantStore) {
     this.#deps = deps
@@ -120,9 +124,11 @@ export class GrantedBudget {
     const granted = budgetInForce(theirs ?? configured, this.#grant, nowMs)
     const lesson = this.#lesson(granted, apiDay !== undefined)
     if (apiDay === undefined) return { budget: granted, used, ledgerUsed: used, byPurpose, lesson }
-    if (!isScarcer(configured, granted, nowMs))
+    this.#byConfig = isScarcer(configured, granted, nowMs, this.#byConfig)
+    if (!this.#byConfig)
       return { budget: granted, used: apiDay.used, ledgerUsed: used, byPurpose: apiDay.byPurpose, lesson }
-    return { budget: configured, used, ledgerUsed: used, byPurpose, lesson }
+    const budget = { ...configured, unitsPerDay: granted.unitsPerDay }
+    return { budget, used, ledgerUsed: used, byPurpose, lesson }
   }
 
   /** The API refused a call for the day's budget; `spent` as it was before the call, which cost `cost`. */

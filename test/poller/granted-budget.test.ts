@@ -232,6 +232,20 @@ it.each([
   },
 )
 
+it("a plan stays with the API's day while the config's has a little less for its time, since it would begin anew", async () => {
+  const bridge = rig({ unitsPerDay: 96, resets: 'UTC' }, 'America/New_York')
+  const dayMs = Date.UTC(2026, 10, 24)
+  await bridge.run(dayMs + hourMs)
+  const endAt = async (hours: number) => {
+    bridge.away(dayMs + hours * hourMs)
+    return new Date((await bridge.means()).budget.day.endMs).toISOString().slice(5, 16)
+  }
+  // 96 units for 23 hours, and 92 for 18; then for 9, and for 4.
+  expect(await endAt(6)).toBe('11-25T00:00')
+  expect(await endAt(20)).toBe('11-25T05:00')
+  expect(await endAt(16)).toBe('11-25T05:00')
+})
+
 it('an API that grants more again is noticed on the next day', async () => {
   const bridge = rig({ unitsPerDay: 48, resets: 'UTC' }, 'Asia/Tehran')
   await bridge.run(startMs + 3 * 24 * hourMs)
