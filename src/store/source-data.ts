@@ -23,6 +23,8 @@ export interface SourceData {
    * rows quarantined both are kept, the rest is that of `from`.
    */
   carryOver(from: string, to: string, options: CarryOver): Promise<CarriedOver>
+  /** Whether a source has data that is too old to be replaced. */
+  isOld(source: string): Promise<boolean>
   /** The units that `from` spent in these days count for `to` too, unless it has counted some itself. */
   copyUnits(from: string, to: string): Promise<void>
   /** From now on the units that both spend in these days are counted together: they are of one account. */
@@ -101,6 +103,10 @@ export function createSourceData(redis: RedisClient, prefix: string): SourceData
       // Otherwise the units would count for this source alone.
       await joinAccount(redis, { prefix, source: to, account }, possibleDays(Date.now()))
       return answer as CarriedOver
+    },
+    async isOld(source) {
+      const [id, createdMs] = await redis.hmget(sourceKeys(prefix, source).meta, 'id', 'createdMs')
+      return id != null && Date.now() - Number(createdMs ?? 0) > replaceableMs
     },
     async copyUnits(from, to) {
       const [here, there] = [sourceKeys(prefix, from), sourceKeys(prefix, to)]

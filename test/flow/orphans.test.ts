@@ -280,8 +280,12 @@ describe('a source that is renamed', () => {
       const beganHoursAgo = (hours: number) =>
         redis.client().hset(meta, 'createdMs', Date.now() - hours * 3_600_000)
       await beganHoursAgo(25)
-      await expect(orphans(url, 'move', 'main', '--to', 'desk')).rejects.toThrow('for more than a day')
+      for (const how of [['--dry-run'], []])
+        await expect(orphans(url, 'move', 'main', '--to', 'desk', ...how)).rejects.toThrow(
+          'for more than a day',
+        )
       await beganHoursAgo(23)
+      expect(await orphans(url, 'move', 'main', '--to', 'desk', '--dry-run')).toContain('1 would be moved')
       expect(await orphans(url, 'move', 'main', '--to', 'desk')).toContain('1 moved')
     })
     await hook.received(6)

@@ -45,7 +45,13 @@ export function orphansPort(active: () => ActiveConfig, tools: OrphanTools): Orp
       if ((await kindOf(name, kind, config, tools)) === 'sink')
         return config.orphans.move(name, { ...order, to, retry })
       if (!Object.hasOwn(config.config.sources, to)) throw new NotFoundError(`There is no source ${to}.`)
-      return once(order, () => carryOver(name, to, config, tools))
+      return once(
+        order,
+        () => carryOver(name, to, config, tools),
+        async () => {
+          if (await tools.sourceData.isOld(to)) throw tooOld(to)
+        },
+      )
     },
     async drop({ name, kind, ...order }) {
       const config = active()
@@ -109,12 +115,16 @@ async function carryOver(
       )
     case 'taken':
     case 'old':
-      throw new UserError(
-        `Source ${to} has data of its own for more than a day: what it has sent since would be sent again.`,
-      )
+      throw tooOld(to)
     default:
       return answer satisfies never
   }
+}
+
+function tooOld(to: string): UserError {
+  return new UserError(
+    `Source ${to} has data of its own for more than a day: what it has sent since would be sent again.`,
+  )
 }
 
 async function dropData(name: string, { names, sourceData }: OrphanTools): Promise<void> {
@@ -125,14 +135,18 @@ async function dropData(name: string, { names, sourceData }: OrphanTools): Promi
     )
 }
 
-/** The data of a source is one item, which is moved or dropped at once. */
+/** The data of a source is one item, which is moved or dropped at once. `check` throws what `work` would throw, and changes nothing. */
 async function once(
   { limit, atMs = Date.now(), dryRun }: Pick<PortionOrder, 'limit' | 'atMs' | 'dryRun'>,
   work: () => Promise<void>,
+  check = async () => {},
 ) {
   const none = { there: 0, gone: 0, busy: 0, unreadable: 0, atMs, total: 1 }
   if (limit === 0) return { ...none, handled: 0, looked: 0, cursor: 'once' }
-  if (dryRun) return { ...none, handled: 1, looked: 1, sample: [] }
+  if (dryRun) {
+    await check()
+    return { ...none, handled: 1, looked: 1, sample: [] }
+  }
   await work()
   return { ...none, handled: 1, looked: 1 }
 }
