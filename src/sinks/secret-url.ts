@@ -40,14 +40,18 @@ export function tokensIn(url: URL): readonly string[] {
 
 /**
  * What a receiver may repeat of a text with a credential in it (`Bearer KEY`, `Token token="KEY", id=7`, `desk:KEY`): what follows its
- * scheme, words that look like a token, and what follows a `=` or a colon.
+ * scheme, words that look like a token, and what follows a `=` or a colon. Of a longer text, only in its first words.
  */
 export function credentialsIn(text: string): readonly string[] {
-  const words = (text.match(/[^\s,;]+/g) ?? []).map(unquoted)
-  const values = words.flatMap((word) => [/[=:](.+)/s.exec(word)?.[1], /.*[=:](.+)/s.exec(word)?.[1]])
-  const given = [text.replace(/^\S+\s+/, ''), ...words.filter(looksLikeToken), ...values]
-  return given.flatMap((each) => (each === undefined || each === text ? [] : [unquoted(each)]))
+  const words = text.split(/[\s,;]/, wordsMax).map(unquoted)
+  const rest = /^\S+\s+(.+)/s.exec(text)?.[1] ?? ''
+  const values = words.flatMap((word) => [word.slice(word.search(/[=:]/) + 1), word.replace(/^.*[=:]/s, '')])
+  const parts = [rest, ...words.filter(looksLikeToken), ...values.filter((value) => !words.includes(value))]
+  return parts.map(unquoted).filter((part) => part !== '' && part !== text)
 }
+
+/** Each part costs a search of the answer. */
+const wordsMax = 20
 
 function unquoted(text: string): string {
   return text.replace(/^["']|["']$/g, '')

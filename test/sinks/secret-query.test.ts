@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { credentialsIn } from '../../src/sinks/secret-url.ts'
 import { serve } from './serving.ts'
 
 /** A receiver may repeat a credential of its address, alone or in the address as web applications do for an unknown one, of a template or a header. */
@@ -90,5 +91,15 @@ test.each(['/in?auth=Bearer%20canaryOfOneWord', '/in?a=1;key=canaryOfOneWord', '
       })
       expect(outcome.answer.text).toBe('[redacted] is no key, sorry')
     }
+  },
+)
+
+test.each([['a'], ['a='], ['a '], [': '], ['"']])(
+  'a text of 65,536 characters like %s is searched at once',
+  (part) => {
+    const fromMs = performance.now()
+    credentialsIn(part.repeat(65_536 / part.length))
+    // By squares it took 25 s.
+    expect(performance.now() - fromMs).toBeLessThan(2_500)
   },
 )
