@@ -12,7 +12,7 @@ import {
   type Target,
   type TargetAnswer,
 } from '../schedule/simulate.ts'
-import { print, printJson } from './output.ts'
+import { print } from './output.ts'
 import { table } from './table.ts'
 import { UsageError } from './usage.ts'
 
@@ -64,17 +64,16 @@ export function targetByProfile(
 /** Returns the options of the schedule for this budget. */
 type OptionsAt = (unitsPerDay: number) => ScheduleOptions
 
-export function printTarget(
-  target: Target,
-  { unitsPerDay, budgets }: TargetAnswer,
-  json: boolean,
-  name?: string,
-): void {
-  const found = unitsPerDay ?? null
-  if (json) {
-    printJson({ ...(name === undefined ? {} : { source: name }), target, unitsPerDay: found, budgets })
-    return
+export function targetJson(target: Target, { unitsPerDay, budgets }: TargetAnswer, name?: string): object {
+  return {
+    ...(name === undefined ? {} : { source: name }),
+    target,
+    unitsPerDay: unitsPerDay ?? null,
+    budgets,
   }
+}
+
+export function printTarget(target: Target, { unitsPerDay, budgets }: TargetAnswer, name?: string): void {
   const rows = budgets.map(({ unitsPerDay: units, lag }) => [
     `${units}${units === unitsPerDay ? ' *' : ''}`,
     ...lagMeasures.map((measure) => `${lag[measure].toFixed(1)} s`),

@@ -18,7 +18,7 @@ import { connectDaemon, type Daemon } from './daemon.ts'
 import { print, printJson } from './output.ts'
 import { type ContextCosts, contextCosts, describeContextCosts } from './plan-context.ts'
 import { describePreview, previewJson } from './plan-picture.ts'
-import { printTarget, targetByProfile, targetByTrace, targetOption } from './plan-target.ts'
+import { printTarget, targetByProfile, targetByTrace, targetJson, targetOption } from './plan-target.ts'
 import { readTrace, simulateFile } from './plan-trace.ts'
 import { countOption, UsageError, urlOption } from './usage.ts'
 
@@ -45,6 +45,8 @@ interface SourcePlan {
   readonly learned: unknown
   /** That the plan may use a day; undefined: those of the config. */
   readonly unitsPerDay: number | undefined
+  /** How many of the units of its account it may use. */
+  readonly partOf?: (unitsPerDay: number) => number
   /** What its routes cost for context; only a config says that. */
   readonly contextOf?: (plan: { unitsPerDay: number; alertsPerDay: number }) => ContextCosts | undefined
 }
@@ -100,24 +102,35 @@ async function* plansOf(
   for (const name of names) {
     const source = sourceOf(config, name)
     const known = await readLearned?.(config, name).catch(() => undefined)
-    const own = unitsOfSource(source, sharingWith(config.sources, name), source.budget.unitsPerDay)
-    const { learned, unitsPerDay = own } = known ?? {}
-    yield { name, source, learned, unitsPerDay, contextOf: (plan) => contextCosts(config, name, plan) }
+    const partOf = (units: number) => unitsOfSource(source, sharingWith(config.sources, name), units)
+    const { learned, unitsPerDay = partOf(source.budget.unitsPerDay) } = known ?? {}
+    yield {
+      name,
+      source,
+      learned,
+      unitsPerDay,
+      partOf,
+      contextOf: (plan) => contextCosts(config, name, plan),
+    }
   }
 }
 
 async function printPlans(sources: AsyncIterable<SourcePlan>, options: Options): Promise<void> {
   const nowMs = Date.now()
   const plans: unknown[] = []
-  for await (const { name, source, learned, unitsPerDay, contextOf } of sources) {
-    const optionsAt = (unitsPerDay: number) => withOverrides(source, { ...options, unitsPerDay })
+  for await (const {
+    name,
+    source,
+    learned,
+    unitsPerDay,
+    partOf = (units: number) => units,
+    contextOf,
+  } of sources) {
+    const optionsAt = (units: number) => withOverrides(source, { ...options, unitsPerDay: partOf(units) })
     if (options.target !== undefined) {
-      printTarget(
-        options.target,
-        targetByProfile(options.target, learned, nowMs, optionsAt),
-        options.json ?? false,
-        name,
-      )
+      const answer = targetByProfile(options.target, learned, nowMs, optionsAt)
+      if (options.json) plans.push(targetJson(options.target, answer, name))
+      else printTarget(options.target, answer, name)
       continue
     }
     const given = withOverrides(source, options)
@@ -140,7 +153,9 @@ async function printTraceTarget(
 ): Promise<void> {
   const optionsAt = (unitsPerDay: number) => traceOptions({ ...options, unitsPerDay }, config)
   const times = await readTrace(trace, optionsAt(1).timeZone)
-  printTarget(target, targetByTrace(target, times, optionsAt), options.json ?? false)
+  const answer = targetByTrace(target, times, optionsAt)
+  if (options.json) printJson(targetJson(target, answer))
+  else printTarget(target, answer)
 }
 
 /** The options for the simulation of a trace: those of a source of the config, or without a config the defaults. */

@@ -18,7 +18,12 @@ interface Plan {
 }
 
 /** Of two sources that share 2,000 units a day. */
-async function plans(polls: readonly [string, string]): Promise<readonly Plan[]> {
+async function plans(polls: readonly string[]): Promise<readonly Plan[]> {
+  return JSON.parse((await run(planCommand(), '--config', configOf(polls), '--json')).out)
+}
+
+/** One source for each, all of one account. */
+function configOf(polls: readonly string[]): string {
   const sources = polls.map(
     (poll, index) => `  s${index}:
     baseUrl: https://api.example.com
@@ -37,7 +42,7 @@ routes:
   - { sinks: [hook], context: [price] }
 `,
   )
-  return JSON.parse((await run(planCommand(), '--config', path, '--json')).out)
+  return path
 }
 
 describe('plan --config of two sources of one account', () => {
@@ -58,6 +63,16 @@ describe('plan --config of two sources of one account', () => {
     // 1,920 a day.
     for (const { context } of await plans(['{ every: 90s }', '{ every: 90s }']))
       expect(context).toMatchObject({ unitsMax: 62 })
+  })
+
+  it('says which budget of the account reaches a target', async () => {
+    const target = async (polls: readonly string[]) => {
+      const args = ['--config', configOf(polls), '--source', 's0', '--target', 'mean=40s', '--json']
+      return JSON.parse((await run(planCommand(), ...args)).out).unitsPerDay
+    }
+    const alone = await target(['{}'])
+    expect(alone).toBeGreaterThan(900)
+    expect(await target(['{}', '{}'])).toBeCloseTo(2 * alone, -1)
   })
 
   it('leaves a fixed pace what those of others do not take', async () => {
