@@ -283,6 +283,33 @@ describe('a button', () => {
     expect(await said(page).textContent()).toMatch(/^Done: silenced until/)
   })
 
+  it('says in no other dialog what an order did whose own was left', async () => {
+    const { url, some, sinkNow } = await rig(400)
+    await some('dead', 3)
+    const { page } = await open(url)
+    const released = Promise.withResolvers<void>()
+    await page.route('**/api/v1/dead-letters/drop', async (route) => {
+      await released.promise
+      await route.continue()
+    })
+    await page.getByRole('button', { name: 'Drop dead' }).click()
+    await page.locator('#act-token input').fill(adminToken)
+    await page.locator('#act-go').click()
+    await said(page).filter({ hasText: '…' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Pause', exact: true }).click()
+    await page.locator('#act-go').click()
+    await said(page).filter({ hasText: 'still at work' }).waitFor()
+    const answered = page.waitForResponse('**/api/v1/dead-letters/drop')
+    released.resolve()
+    await (await answered).finished()
+    await some('dead', 0)
+    expect(await said(page).textContent()).not.toMatch(/^Done/)
+    expect(await sinkNow()).toMatchObject({ state: 'active' })
+    await carryOut(page, /^Done: hook is paused/)
+    expect(await sinkNow()).toMatchObject({ state: 'paused' })
+  })
+
   it('speaks Persian on a Persian page, where ages tick in Persian too', async () => {
     const { url, some, sinkNow } = await rig(204, { language: 'fa' })
     await some('delivered', 3)

@@ -26,19 +26,24 @@ export const actScript = `
     return words.done
   }
   /** Orders come in portions: until all is done. */
-  const carryOut = async (method, path, body) => {
+  const carryOut = async (act, body) => {
+    const { method = 'POST', path } = act
     let said = await call(method, path, body)
     const total = { ...said }
     while (said.cursor) {
       said = await call(method, path, { ...body, cursor: said.cursor })
       for (const name of ['queued', 'retried', 'dropped', 'moved']) if (name in said) total[name] += said[name]
-      say(wordsOf(total))
+      sayIn(act, wordsOf(total))
     }
     return total
   }
   const say = (text, failed) => {
     $('-said').textContent = text
     $('-said').className = failed ? 'failed' : ''
+  }
+  /** An order may outlast its dialog. */
+  const sayIn = (act, text, failed) => {
+    if (act === current) say(text, failed)
   }
   const askToken = () => {
     $('-token').hidden = token !== undefined
@@ -117,7 +122,8 @@ export const actScript = `
     input.value = ''
   }
   const run = async (work) => {
-    if (busy) return
+    if (busy) return say(words.atWork, true)
+    const act = current
     busy = true
     asks += 1
     takeToken()
@@ -126,10 +132,11 @@ export const actScript = `
       say('…')
       await work()
     } catch (error) {
-      say(error.message, true)
+      sayIn(act, error.message, true)
     } finally {
       busy = false
-      askToken()?.focus()
+      const wanted = askToken()
+      if (act === current) wanted?.focus()
     }
   }
   $('-fields').addEventListener('change', preview)
@@ -145,7 +152,8 @@ export const actScript = `
     event.preventDefault()
     const act = current
     void run(async () => {
-      const said = await carryOut(act.method ?? 'POST', act.path, bodyOf(act))
+      const said = await carryOut(act, bodyOf(act))
+      if (act !== current) return
       say(wordsOf(said))
       $('-go').hidden = true
       $('-close').textContent = words.close
@@ -159,6 +167,7 @@ export const actScript = `
         await call(method, path.replace(':id', said.data?.id), method === 'POST' ? given : undefined).catch((error) => {
           throw error.status === 409 ? new Error(words.pausedSince) : error
         })
+        if (act !== current) return
         say(words.takenBack)
         $('-undo').hidden = true
       })
