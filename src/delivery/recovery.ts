@@ -6,19 +6,22 @@ import type { AlertQueue } from './queues.ts'
 
 /**
  * After an outage a sink has answered: promotes the delayed alerts now (if they fail, no attempt is counted), and later
- * once more those that were refused just before the answer and delayed just after it. Repeats until Redis did both.
+ * once more those that were refused just before the answer and delayed just after it. Repeats until Redis did both. The second time
+ * the stored breaker is ended again where it is back: Redis came back without its last second, or another master is in its place.
  */
 export class Recovery {
   readonly #options: RecoveryOptions
   /** By the monotonic clock: by then every send that ran at the time of the answer has ended, in all replicas. */
   readonly #endMs: number
+  readonly #fromMs: number
   #begun = false
   #running = false
   #called = false
 
   constructor(options: RecoveryOptions) {
     this.#options = options
-    this.#endMs = options.clock.monotonicMs() + options.timeoutMs + landingMs
+    this.#fromMs = options.clock.monotonicMs()
+    this.#endMs = this.#fromMs + options.timeoutMs + landingMs
   }
 
   /** The sink is down again. */
@@ -35,7 +38,8 @@ export class Recovery {
     try {
       await promoteDelayed(queue)
       if (this.#called) return true
-      if (!this.#begun) await within(commandTimeoutMs, 'ending the breaker', breakers.clear(sink))
+      const oldMs = this.#begun ? clock.monotonicMs() - this.#fromMs : 0
+      await within(commandTimeoutMs, 'ending the breaker', breakers.clear(sink, oldMs))
       this.#begun = true
       return ends
     } finally {

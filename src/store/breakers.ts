@@ -14,7 +14,8 @@ export interface BreakerStore {
    * Extends the entry; false when there is none any more: another process found that the sink answers, or Redis lost it.
    */
   confirm(sink: string): Promise<boolean>
-  clear(sink: string): Promise<void>
+  /** Ends an entry that no process has confirmed for so long. */
+  clear(sink: string, oldMs: number): Promise<void>
 }
 
 /** The process that opened it confirms it every few seconds: one that is older is of a process that is gone. */
@@ -40,11 +41,16 @@ export function createBreakerStore(redis: RedisClient, prefix: string): BreakerS
     async confirm(sink) {
       return (await redis.pexpire(breakerKey(prefix, sink), breakerKeptMs)) === 1
     },
-    async clear(sink) {
-      await redis.del(breakerKey(prefix, sink))
+    async clear(sink, oldMs) {
+      await redis.eval(clearScript, 1, breakerKey(prefix, sink), breakerKeptMs - oldMs)
     },
   }
 }
+
+/** KEYS the breaker · ARGV how long one that is to end lasts at most (ms) */
+const clearScript = `
+if redis.call('PTTL', KEYS[1]) <= tonumber(ARGV[1]) then redis.call('DEL', KEYS[1]) end
+`
 
 /** `text`: what is stored, null when nothing is; `leftMs`: until it expires. */
 export function storedBreaker(text: string | null, leftMs: number): StoredBreaker | undefined {

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { BreakerChange } from '../../src/delivery/sender.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
-import { useRedis } from '../support/redis.ts'
+import { breakerKey } from '../../src/store/keys.ts'
+import { onTestFinished } from '../support/finished.ts'
+import { startRedis, useRedis } from '../support/redis.ts'
 import { delivered, jobs, rig, testSink, unavailable, until } from './rig.ts'
 
 const server = useRedis()
@@ -123,6 +125,31 @@ describe('a sink that is down when a process ends', () => {
     await until('all delivered', async () => (await queues.queue('hook').getCompletedCount()) === 9)
     expect(living.states()[0]?.breaker).toBe('closed')
   })
+})
+
+it('a sink that is back is not taken for down again by what Redis had stored, where that comes back without its last second', async () => {
+  const own = await startRedis()
+  onTestFinished(() => own.dispose())
+  const client = own.client()
+  const { queues, sender, prefix } = rig(own, ['hook'])
+  const sink = testSink('hook', () => unavailable)
+  const news: string[] = []
+  sender([sink], {
+    settings: { retry: slowRetry, timeoutMs: 100 },
+    tuning: { faultsToOpen: 2, probePauseMsMax: 100, watchEveryMs: 50 },
+    more: { onBreaker: ({ state }) => news.push(state) },
+  })
+  const stored = () => client.exists(breakerKey(prefix, 'hook'))
+  await queues.enqueue(jobs('hook', 1, 3))
+  await until('it is stored', async () => (await stored()) === 1)
+  await client.save()
+  sink.answer = () => delivered
+  await until('all delivered', async () => (await queues.queue('hook').getCompletedCount()) === 3)
+  await until('it is stored no more', async () => (await stored()) === 0)
+  await own.kill9()
+  await own.start()
+  await until('it is ended once more', async () => (await stored().catch(() => 1)) === 0)
+  expect(news).toEqual(['open', 'closed'])
 })
 
 describe('alerts that a sink cannot digest', () => {
