@@ -22,7 +22,8 @@ const { values: given } = parseArgs({
     rounds: { type: 'string', default: '3' },
     /** Another build of the bridge, by its main file: before and after, side by side. */
     beside: { type: 'string' },
-    arms: { type: 'string' },
+    /** Names, with commas between them; of one with a comma in it, that name alone. */
+    arms: { type: 'string', multiple: true },
     /** A folder for CPU profiles of the bridge. */
     profile: { type: 'string' },
     /** What a kill in the middle loses, in the place of how fast it is. */
@@ -54,7 +55,13 @@ const names = arms.names.filter((name) => {
   if (given.latency) return name in live
   return !given.kill || !['bullmq', 'undici'].includes(name)
 })
-const { chosen, missing } = arms.choose(given.arms?.split(',') ?? names)
+const wanted = given.arms?.flatMap((text) => (names.includes(text) ? [text] : text.split(','))) ?? names
+const unknown = wanted.filter((name) => !names.includes(name))
+if (unknown.length > 0) {
+  note(`There is no arm ${unknown.join(', ')} to measure so; there are: ${names.join('; ')}.`)
+  process.exit(2)
+}
+const { chosen, missing } = arms.choose(wanted)
 for (const sentence of missing) note(sentence)
 const rig = await startRig()
 try {
