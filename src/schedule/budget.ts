@@ -61,8 +61,8 @@ export const grantSchema = z.object({
   resetsAtMs: z.number().nonnegative().nullable(),
   learnedAtMs: z.number().nonnegative(),
   /**
-   * The last refusal that taught a size, and how many different sizes refusals have taught, each within four weeks of the one
-   * before; null where none did. What an earlier version stored knows of none.
+   * The last refusal that showed a size, believed or not, and how many different sizes refusals have shown, each within four
+   * weeks of the one before; null where none did. What an earlier version stored knows of none.
    */
   refused: z
     .object({ atMs: z.number().nonnegative(), units: z.int().nonnegative(), sizes: z.int().positive() })
@@ -92,7 +92,7 @@ export interface Lesson {
   readonly text: string
 }
 
-/** Fewer units than this share of the configured ones say that somebody else spent the account's budget today. */
+/** Fewer units than this share of the configured ones say that somebody else spent today, unless an earlier day showed as many. */
 const ownShareMin = 0.05
 /** Resets that are this close to the expected one are the same one. */
 const resetToleranceMs = 10 * 60_000
@@ -127,12 +127,6 @@ function isShared(grant: Grant): grant is Grant & { refused: NonNullable<Grant['
   return grant.unitsPerDay !== null && grant.refused !== null && grant.refused.sizes >= sharedFrom
 }
 
-function sizesSeen(earlier: Grant['refused'], atMs: number, units: number): NonNullable<Grant['refused']> {
-  if (earlier === null || atMs - earlier.atMs > repeatMs) return { atMs, units, sizes: 1 }
-  const isSame = Math.abs(units - earlier.units) <= Math.max(1, sameSizeShare * earlier.units)
-  return { atMs, units, sizes: earlier.sizes + (isSame ? 0 : 1) }
-}
-
 /** What a refusal of the day's budget teaches. */
 export function learnRefusal(refusal: BudgetRefusal): Lesson {
   const { atMs, retryAfterMs, day, unitsPerDay, apiDay, earlier } = refusal
@@ -146,13 +140,20 @@ export function learnRefusal(refusal: BudgetRefusal): Lesson {
     : ((isNew ? refusal.usedOfNamedDay : undefined) ?? refusal.unitsUsed)
   // Where counting began at another instant than the API's day, the count says little about the size of its budget.
   const counted = inOurDay || (inApiDay && apiDay.whole) || (isNew && refusal.usedOfNamedDay !== undefined)
-  const smaller = counted && unitsUsed >= unitsPerDay * ownShareMin && unitsUsed < unitsPerDay
+  const shows = counted && unitsUsed > 0 && unitsUsed < unitsPerDay
+  const known = earlier?.refused && atMs - earlier.refused.atMs <= repeatMs ? earlier.refused : undefined
+  const isSame = known && Math.abs(unitsUsed - known.units) <= Math.max(1, sameSizeShare * known.units)
+  const startMs = inApiDay ? apiDay.day.startMs : isNew ? (saidMs ?? atMs) - dayMs : day.startMs
+  const isRepeated = isSame && (earlier?.unitsPerDay != null || known.atMs < startMs)
+  const smaller = shows && (isRepeated || unitsUsed >= unitsPerDay * ownShareMin)
   const grant: Grant = {
     v: 1,
     unitsPerDay: smaller ? unitsUsed : null,
     resetsAtMs,
     learnedAtMs: atMs,
-    refused: smaller ? sizesSeen(earlier?.refused ?? null, atMs, unitsUsed) : (earlier?.refused ?? null),
+    refused: shows
+      ? { atMs, units: unitsUsed, sizes: (known?.sizes ?? 0) + (isSame ? 0 : 1) }
+      : (earlier?.refused ?? null),
   }
   if (resetsAtMs !== null && isNew) {
     const theirs = formatDuration(resetsAtMs - atMs)
@@ -173,7 +174,8 @@ export function learnRefusal(refusal: BudgetRefusal): Lesson {
       grant,
       text: `the API refused after ${unitsUsed} units, and the config allows ${unitsPerDay}: days are planned with ${unitsUsed} until it grants more`,
     }
-  const others = counted && unitsUsed < unitsPerDay ? ': somebody else spends of this account' : ''
+  const mayBe = ': somebody else spends of this account today, or it grants no more'
+  const others = counted && unitsUsed < unitsPerDay ? mayBe : ''
   return { grant, text: `the API refused after ${unitsUsed} of ${unitsPerDay} units${others}` }
 }
 

@@ -176,6 +176,27 @@ it('an API with fewer units and another reset than the config says is fitted fro
   })
 })
 
+it.each(['UTC', 'Asia/Tehran'] as const)(
+  'an API that grants far fewer units than the config says, %s, is believed from its second refusal on',
+  async (resets) => {
+    const row = failureRow('Its budget day begins at another time')
+    const bridge = rig({ unitsPerDay: 4, resets }, 'UTC', { readsFeed: true })
+    await bridge.run(startMs + 7 * 24 * hourMs)
+    const { budget, lesson } = await bridge.means()
+    await row.kept("or where it grants less than a twentieth of the config's", () =>
+      expect(budget.unitsPerDay).toBe(4),
+    )
+    expect(lesson).toMatch(/grants 4 units a day, the config says 96/)
+    await row.heals('its reset', () =>
+      expect(longestGapHours(bridge.granted, startMs + 4 * 24 * hourMs)).toBeLessThan(9),
+    )
+    await row.twice('nothing', () => {
+      const { taken } = bridge.alerts()
+      expect(new Set(taken).size).toBe(taken.length)
+    })
+  },
+)
+
 it('where nobody counted the day from its start, the size is learned from the next refusal', async () => {
   const row = failureRow('Its budget day begins at another time')
   const bridge = rig({ unitsPerDay: 48, resets: 'UTC' }, 'Asia/Tehran', {

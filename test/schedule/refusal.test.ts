@@ -60,6 +60,22 @@ describe('a refusal by the API', () => {
     expect(text).toContain('somebody else')
   })
 
+  it('after the same handful on two days is believed; on one day, or after other handfuls, it is not', () => {
+    const { grant: earlier } = learnRefusal({ ...at10, unitsUsed: 20 })
+    const again = { ...at10, earlier, unitsUsed: 20 }
+    const tomorrow = { ...again, atMs: 26 * hourMs, retryAfterMs: 22 * hourMs, day: nextDay }
+    expect(
+      learnRefusal({ ...again, atMs: 11 * hourMs, retryAfterMs: 13 * hourMs }).grant.unitsPerDay,
+    ).toBeNull()
+    expect(learnRefusal({ ...tomorrow, unitsUsed: 35 }).grant.unitsPerDay).toBeNull()
+    const { grant } = learnRefusal(tomorrow)
+    expect(grant.unitsPerDay).toBe(20)
+    // One more was asked for in vain, at the end of that day.
+    const trial = { ...tomorrow, atMs: 47.9 * hourMs, retryAfterMs: 0.1 * hourMs, earlier: grant }
+    expect(learnRefusal(trial).grant.unitsPerDay).toBe(20)
+    expect(learnRefusal({ ...trial, unitsUsed: 0 }).grant.unitsPerDay).toBeNull()
+  })
+
   it('without a time teaches the size alone', () => {
     expect(learnRefusal({ ...at10, retryAfterMs: undefined }).grant).toMatchObject({
       unitsPerDay: 500,
