@@ -33,11 +33,13 @@ interface GrantedBudgetDeps {
 /** What the plan may spend, and of which day. */
 export interface AvailableBudget {
   readonly budget: BudgetView & { readonly trialAtMs?: number }
-  /** Units used of that day. */
+  /** What people see: of the API's own day, also while a plan goes by the configured one, unless that has nothing left. */
+  readonly shown: BudgetView
+  /** Units used of the day that is shown, and for what. */
   readonly used: number
-  /** Units used of the configured day, which the ledger counts; and for what. */
-  readonly ledgerUsed: number
   readonly byPurpose: DayUse['byPurpose']
+  /** Units used of the configured day, which the ledger counts. */
+  readonly ledgerUsed: number
   /** What refusals showed and is valid now, for people; null where only the config is known. */
   readonly lesson: string | null
 }
@@ -123,12 +125,12 @@ export class GrantedBudget {
     }
     const granted = budgetInForce(theirs ?? configured, this.#grant, nowMs)
     const lesson = this.#lesson(granted, apiDay !== undefined)
-    if (apiDay === undefined) return { budget: granted, used, ledgerUsed: used, byPurpose, lesson }
+    const known = { ledgerUsed: used, lesson }
+    if (apiDay === undefined) return { ...known, budget: granted, shown: granted, used, byPurpose }
     this.#byConfig = isScarcer(configured, granted, nowMs, this.#byConfig)
-    if (!this.#byConfig)
-      return { budget: granted, used: apiDay.used, ledgerUsed: used, byPurpose: apiDay.byPurpose, lesson }
-    const budget = { ...configured, unitsPerDay: granted.unitsPerDay }
-    return { budget, used, ledgerUsed: used, byPurpose, lesson }
+    const budget = this.#byConfig ? { ...configured, unitsPerDay: granted.unitsPerDay } : granted
+    if (configured.unitsLeft === 0) return { ...known, budget, shown: budget, used, byPurpose }
+    return { ...known, budget, shown: granted, used: apiDay.used, byPurpose: apiDay.byPurpose }
   }
 
   /** The API refused a call for the day's budget; `spent` as it was before the call, which cost `cost`. */

@@ -75,14 +75,14 @@ export class PollerView {
 
   plan(
     nextPoll: NextPoll,
-    { budget, used, byPurpose, lesson }: AvailableBudget,
+    { shown, used, byPurpose, lesson }: AvailableBudget,
     schedule: ScheduleView,
   ): void {
     const { learnedFrom, firing, onMarks, announced, hotUntilMs } = schedule
     const { metrics, source, limits } = this.#deps
     metrics.budgetUnitsLimit.set({ source }, limits.unitsPerDay)
     metrics.budgetUnitsUsed.set({ source }, used)
-    metrics.budgetReset.set({ source }, budget.day.endMs / 1_000)
+    metrics.budgetReset.set({ source }, shown.day.endMs / 1_000)
     metrics.planLearned.set({ source }, learnedFrom)
     metrics.planOnMarks.set({ source }, onMarks ? 1 : 0)
     metrics.planOnAnnounced.set({ source }, announced?.follows ? 1 : 0)
@@ -91,10 +91,10 @@ export class PollerView {
       nextPollAtMs: nextPoll.atMs,
       nextReason: nextPoll.nextReason,
       unitsUsed: used,
-      unitsPerDay: budget.unitsPerDay,
+      unitsPerDay: shown.unitsPerDay,
       byPurpose,
-      dayStartMs: budget.day.startMs,
-      resetsAtMs: budget.day.endMs,
+      dayStartMs: shown.day.startMs,
+      resetsAtMs: shown.day.endMs,
       lesson,
       plan: firing === null ? null : { learnedFrom, firing, hotUntilMs, announced },
     })
