@@ -1,5 +1,5 @@
 import type { SeenView, SourceDayView } from '../admin/ports.ts'
-import { unitsOfSource } from '../config/accounts.ts'
+import { learnedUnits, unitsOfSource } from '../config/accounts.ts'
 import type { SourceConfig } from '../config/schema.ts'
 import type { SourceContext } from '../context/source-context.ts'
 import { createFeedClient } from '../feed/client.ts'
@@ -140,7 +140,10 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     redis,
     ledger,
     account,
-    sharers: () => sharers(source),
+    share: (units, dayShare) =>
+      poll.every === undefined
+        ? learnedUnits(sharing(source), units, dayShare)
+        : Math.ceil(units / sharers(source)),
     feed,
     rules,
     onRules(reading) {

@@ -28,19 +28,30 @@ export function fixedPolls(sharing: readonly SourceConfig[]): number {
 }
 
 /**
- * Of the units that an account has a day, those that the plan of one of its sources may use: an equal part; where its pace is
- * fixed, what the fixed paces of the others leave, or its share of a need that is larger than the units.
+ * Of the units that an account has a day, those that the plan of one of its sources may use: an equal part of what fixed paces leave;
+ * where its pace is fixed, what the fixed paces of the others leave, or its share of a need that is larger than the units.
  */
 export function unitsOfSource(
   { poll: { every } }: SourceConfig,
   sharing: readonly SourceConfig[],
   unitsPerDay: number,
 ): number {
-  if (every === undefined) return Math.ceil(unitsPerDay / Math.max(1, sharing.length))
+  if (every === undefined) return learnedUnits(sharing, unitsPerDay)
   const [own, all] = [dayMs / every, Math.max(dayMs / every, fixedPolls(sharing))]
   return Math.floor(all > unitsPerDay ? (unitsPerDay * own) / all : unitsPerDay - (all - own))
 }
 
+/**
+ * Of the units that an account has for this share of a day, those of one of its sources whose pace is learned: an equal part of what
+ * the fixed paces of others need not until its end. Where they need nearly all, a twentieth of an equal part of all.
+ */
+export function learnedUnits(sharing: readonly SourceConfig[], units: number, dayShare = 1): number {
+  const learned = sharing.filter(({ poll: { every } }) => every === undefined).length
+  const rest = (units - fixedPolls(sharing) * dayShare) / Math.max(1, learned)
+  return Math.ceil(Math.max(rest, (units * learnedShareMin) / Math.max(1, sharing.length)))
+}
+
+const learnedShareMin = 0.05
 const dayMs = 86_400_000
 
 /** A ledger counts against one budget, so all sources of an account must have the same budget. */

@@ -44,10 +44,13 @@ export interface AvailableBudget {
   readonly lesson: string | null
 }
 
+/** Of the units of an account for this share of a day, those that one of its sources plans with. */
+export type UnitsShare = (units: number, dayShare: number) => number
+
 /** The part of an account's budget that one of its sources plans with: each plans again at every poll with what is left. */
-export function shareOf<B extends BudgetView>(budget: B, sharers: number): B {
-  const share = (units: number) => Math.ceil(units / sharers)
-  return { ...budget, unitsPerDay: share(budget.unitsPerDay), unitsLeft: share(budget.unitsLeft) }
+export function shareOf<B extends BudgetView>(budget: B, nowMs: number, share: UnitsShare): B {
+  const ahead = Math.max(0, budget.day.endMs - nowMs) / budgetDayMs
+  return { ...budget, unitsPerDay: share(budget.unitsPerDay, 1), unitsLeft: share(budget.unitsLeft, ahead) }
 }
 
 /** Units counted before and with a call. */

@@ -163,7 +163,7 @@ class SourcePoller implements Poller {
     const nowMs = clock.now()
     leader.decidedMs = nowMs
     const available = await granted.available(nowMs)
-    const budget = shareOf(available.budget, this.#deps.sharers?.() ?? 1)
+    const budget = shareOf(available.budget, nowMs, this.#deps.share ?? ((units) => units))
     keepForHead(leader, available, limits.unitsPerDay, this.#view.status.behind)
     const nextPoll = decideNextPoll({
       ...leader,

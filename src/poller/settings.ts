@@ -11,6 +11,7 @@ import type { RedisClient } from '../store/redis.ts'
 import type { PollerStatus } from '../store/source-status.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { UnitsShare } from './budget.ts'
 
 /** The loop that polls one source for as long as the process runs. */
 export interface Poller {
@@ -45,9 +46,9 @@ export interface PollerDeps {
   /** A connection that fails fast. */
   readonly redis: RedisClient
   readonly ledger: Ledger
-  /** The account as the ledger has it; and how many sources share it now, with this one. */
+  /** The account as the ledger has it; and this source's part of its units now: all of them where that is absent. */
   readonly account?: string | undefined
-  readonly sharers?: () => number
+  readonly share?: UnitsShare
   readonly feed: Pick<FeedClient, 'deliveries'> &
     Partial<Pick<FeedClient, 'tokenTrouble' | 'tokenFingerprint'>>
   /** The rules of the account, of which the plan reads what they announce; without them it does without. */
