@@ -1,5 +1,5 @@
 import type { SeenView, SourceDayView } from '../admin/ports.ts'
-import { learnedUnits, unitsOfSource } from '../config/accounts.ts'
+import { unitsOfSource } from '../config/accounts.ts'
 import type { SourceConfig } from '../config/schema.ts'
 import type { SourceContext } from '../context/source-context.ts'
 import { createFeedClient } from '../feed/client.ts'
@@ -140,10 +140,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     redis,
     ledger,
     account,
-    share: (units, dayShare) =>
-      poll.every === undefined
-        ? learnedUnits(sharing(source), units, dayShare)
-        : Math.ceil(units / sharers(source)),
+    share: (units, dayShare) => unitsOfSource(config, sharing(source), units, dayShare),
     feed,
     rules,
     onRules(reading) {

@@ -28,24 +28,23 @@ export function fixedPolls(sharing: readonly SourceConfig[]): number {
 }
 
 /**
- * Of the units that an account has a day, those that the plan of one of its sources may use: an equal part of what fixed paces leave;
- * where its pace is fixed, what the fixed paces of the others leave, or its share of a need that is larger than the units.
+ * Of the units that an account has for this share of a day, those that the plan of one of its sources may use. Where its pace is
+ * learned: an equal part of what the fixed paces of others need not until its end; where they need nearly all, a twentieth of an
+ * equal part of all. Where its pace is fixed: what those of the others leave, or its share of a need that is larger than the units.
  */
 export function unitsOfSource(
   { poll: { every } }: SourceConfig,
   sharing: readonly SourceConfig[],
-  unitsPerDay: number,
+  units: number,
+  dayShare = 1,
 ): number {
-  if (every === undefined) return learnedUnits(sharing, unitsPerDay)
-  const [own, all] = [dayMs / every, Math.max(dayMs / every, fixedPolls(sharing))]
-  return Math.floor(all > unitsPerDay ? (unitsPerDay * own) / all : unitsPerDay - (all - own))
+  if (every === undefined) return learnedUnits(sharing, units, dayShare)
+  const own = (dayMs / every) * dayShare
+  const all = Math.max(own, fixedPolls(sharing) * dayShare)
+  return Math.ceil(all > units ? (units * own) / all : units - (all - own))
 }
 
-/**
- * Of the units that an account has for this share of a day, those of one of its sources whose pace is learned: an equal part of what
- * the fixed paces of others need not until its end. Where they need nearly all, a twentieth of an equal part of all.
- */
-export function learnedUnits(sharing: readonly SourceConfig[], units: number, dayShare = 1): number {
+function learnedUnits(sharing: readonly SourceConfig[], units: number, dayShare: number): number {
   const learned = sharing.filter(({ poll: { every } }) => every === undefined).length
   const rest = (units - fixedPolls(sharing) * dayShare) / Math.max(1, learned)
   return Math.ceil(Math.max(rest, (units * learnedShareMin) / Math.max(1, sharing.length)))

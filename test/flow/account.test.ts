@@ -37,6 +37,37 @@ it('two sources of one account spend its budget once, and each has its part of i
   for (const { budget } of await sources()) expect(budget).toMatchObject({ unitsUsed: 12, unitsPerDay: 12 })
 }, 30_000)
 
+it('a source with a learned pace leaves a fixed one of its account the polls that it needs', async () => {
+  const sandbox = await startSandbox({ tokens: [{ value: 'one' }, { value: 'two' }] })
+  const hook = await startWebhookReceiver()
+  // So that nearly the whole day is ahead.
+  const resetsAt = new Date(Date.now() - 5 * 60_000).toISOString().slice(11, 16)
+  const budget = `{ unitsPerDay: 1000, resetsAt: "${resetsAt}", timeZone: UTC }`
+  const source = (token: string, pace: string) =>
+    `{ baseUrl: "${sandbox.url}", token: ${token}, account: desk, poll: { ${pace}historyPages: 0 }, budget: ${budget} }`
+  const { url } = await startApp(`
+    redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
+    http: { listen: "127.0.0.1:0" }
+    sources: { main: ${source('one', '')}, spare: ${source('two', 'every: 1m, ')} }
+    sinks: { hook: { type: webhook, url: "${hook.url}", allowPrivateNetworks: true } }
+    routes: [{ sinks: [hook] }]
+  `)
+  interface Source {
+    readonly lastPollAt: string | null
+    readonly nextPollAt: string | null
+  }
+  const gapsMs = async () =>
+    (await api<{ sources: Source[] }>(url, '/api/v1/status')).sources.map(({ lastPollAt, nextPollAt }) =>
+      lastPollAt === null || nextPollAt === null ? 0 : Date.parse(nextPollAt) - Date.parse(lastPollAt),
+    )
+  await until('both have polled', async () => (await gapsMs()).every((gapMs) => gapMs > 0))
+  const [learnedMs = 0, fixedMs = 0] = await gapsMs()
+  expect(fixedMs).toBeGreaterThan(58_000)
+  expect(fixedMs).toBeLessThan(62_000)
+  // The 1,440 polls of a day that the other needs are more than the units: for this one there is a twentieth of an equal part.
+  expect(learnedMs).toBeGreaterThan(20 * 60_000)
+}, 30_000)
+
 it('two tokens of one account that share no ledger are told of, with what to set', async () => {
   const sandbox = await startSandbox({ tokens: [{ value: 'one' }, { value: 'two' }], history: 5 })
   const hook = await startWebhookReceiver()

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { learnedUnits } from '../../src/config/accounts.ts'
+import { unitsOfSource } from '../../src/config/accounts.ts'
 import type { SourceConfig } from '../../src/config/schema.ts'
 import { shareOf } from '../../src/poller/budget.ts'
 
@@ -15,7 +15,7 @@ it.each([
   'of an account that another source polls every %i ms, a source with a learned pace leaves it its polls until the reset',
   (every, fixedMin) => {
     const sharing = [paced(every), paced()]
-    const share = (units: number, dayShare: number) => learnedUnits(sharing, units, dayShare)
+    const share = (units: number, dayShare: number) => unitsOfSource(paced(), sharing, units, dayShare)
     let unitsLeft = 2_000
     let [fixed, learned] = [0, 0]
     let [nextFixedMs, nextLearnedMs] = [0, 0]

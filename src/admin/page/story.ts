@@ -61,8 +61,11 @@ function heldStep(held: WithheldView, times: Times): Html {
 }
 
 function droppedStep({ sink, target, at }: AlertStory['dropped'][number], times: Times): Html {
-  const from = html`<bdi>${sink}${target === undefined ? null : html` → ${foreign(target)}`}</bdi>`
-  return html`<li class="warning">${times.words.droppedFrom(from, times.moment(at))}</li>`
+  return html`<li class="warning">${times.words.droppedFrom(receiver(sink, target), times.moment(at))}</li>`
+}
+
+function receiver(sink: string, target: string | undefined): Html {
+  return html`<bdi>${sink}${target === undefined ? null : html` → ${foreign(target)}`}</bdi>`
 }
 
 function nobody({ deliveries, held }: AlertStory, words: PageWords): HtmlPart {
@@ -76,7 +79,7 @@ function delivery(part: DeliveryStory, alert: AlertStory, times: Times, canAct: 
   const next = nextAttemptAt
     ? html`<p class="reason">${words.nextTry(times.distance(nextAttemptAt))}</p>`
     : null
-  return html`<article class="card"><header class="row"><h3><bdi>${sink}${target === undefined ? null : html` → ${foreign(target)}`}</bdi></h3>${badge(tone, icon, words.rowStates[state])}</header>
+  return html`<article class="card"><header class="row"><h3>${receiver(sink, target)}</h3>${badge(tone, icon, words.rowStates[state])}</header>
 ${routes === null ? null : html`<p class="reason">${words.byRoutes(routes.length, foreign(routes.join(', ')))}</p>`}${orphaned ? html`<p class="reason">${words.sinkIsGone}</p>` : null}${next}${attempts.length === 0 ? html`<p class="reason">${words.nothingWasSent}</p>` : html`<ol class="attempts">${attempts.map((each, at) => [roundMark(each, attempts[at - 1], requestedAt, times), attempt(each, times)])}</ol>`}
 ${buttonRow(canAct, buttonsOf(part, alert, words))}</article>`
 }
