@@ -7,7 +7,7 @@ import { pollerStatusSchema } from '../../src/store/source-status.ts'
 import { clockAt, passingClock } from '../support/clock.ts'
 import { onTestFinished } from '../support/finished.ts'
 import { captureLog } from '../support/log.ts'
-import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
+import { freshPrefix, replaceServer, startRedis, useRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 
 const redis = useRedis()
@@ -430,9 +430,7 @@ it('a notice stays unsent where another Redis answers than the one that its job 
   const enqueue = async (jobs: readonly DeliveryJob[]) => {
     ids.push(...jobs.map(({ alert }) => alert.id))
     if (isReplaced) return
-    await own.kill9()
-    await own.start()
-    while (client.status !== 'ready') await new Promise((resolve) => client.once('ready', resolve))
+    await replaceServer(own, client)
     // It is back without its last second.
     ids = []
     isReplaced = true

@@ -3,7 +3,7 @@ import { FeedError } from '../../src/feed/errors.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { LeaseLost } from '../../src/store/lease.ts'
 import { onTestFinished } from '../support/finished.ts'
-import { startRedis, useRedis } from '../support/redis.ts'
+import { replaceServer, startRedis, useRedis } from '../support/redis.ts'
 import { rigStartMs } from './memory-rig.ts'
 import { history, ids, intakeRig, minuteMs } from './rig.ts'
 
@@ -73,9 +73,7 @@ describe('a poll', () => {
     queues.enqueue = async () => {
       // They are stored, and lost with it.
       queues.enqueue = enqueue
-      await own.kill9()
-      await own.start()
-      while (redis.status !== 'ready') await new Promise((resolve) => redis.once('ready', resolve))
+      await replaceServer(own, redis)
       // As the status does, for its counts.
       await state.look([])
     }

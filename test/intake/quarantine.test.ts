@@ -6,7 +6,7 @@ import type { Quarantined } from '../../src/store/quarantine.ts'
 import type { RedisClient } from '../../src/store/redis.ts'
 import { createWithheldStore } from '../../src/store/withheld.ts'
 import { onTestFinished } from '../support/finished.ts'
-import { startRedis } from '../support/redis.ts'
+import { replaceServer, startRedis } from '../support/redis.ts'
 import { intakeRig } from './rig.ts'
 
 it('rows leave the quarantine at the Redis that their jobs were stored at: not at a next master, nor at one that is back without them', async () => {
@@ -18,9 +18,7 @@ it('rows leave the quarantine at the Redis that their jobs were stored at: not a
   queues.enqueue = async () => {
     // They are stored, and lost with it.
     queues.enqueue = enqueue
-    await own.kill9()
-    await own.start()
-    while (redis.status !== 'ready') await new Promise((resolve) => redis.once('ready', resolve))
+    await replaceServer(own, redis)
   }
   const { clock, inForce } = rig.deps
   const deps = { source: 'main', store: quarantine, intake: inForce.intake, clock, metrics: rig.metrics }
@@ -42,9 +40,7 @@ it('rows that are withheld leave it at the Redis that has the record of that', a
     await withheld.keep(alerts.map((alert) => ({ v: 1, seenAtMs, row: alert.row, held })))
     if (!isReplaced) {
       isReplaced = true
-      await own.kill9()
-      await own.start()
-      while (redis.status !== 'ready') await new Promise((resolve) => redis.once('ready', resolve))
+      await replaceServer(own, redis)
       // It is back without its last second.
       await redis.del(sourceKeys(prefix, 'main').held)
     }

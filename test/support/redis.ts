@@ -61,6 +61,13 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
   return server
 }
 
+/** Kills the server and starts it again, until this client of it is connected to the new process. */
+export async function replaceServer(server: RedisServer, client: Redis): Promise<void> {
+  await server.kill9()
+  await server.start()
+  while (client.status !== 'ready') await new Promise((resolve) => client.once('ready', resolve))
+}
+
 /** A prefix that no other test uses, so that tests share a server without meeting. */
 export function freshPrefix(): string {
   return `test-${randomBytes(6).toString('hex')}`
