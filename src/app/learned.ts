@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { sharingWith, unitsOfSource } from '../config/accounts.ts'
 import type { Config } from '../config/schema.ts'
 import { systemClock } from '../lib/clock.ts'
 import { embeddedPaths, socketUrl } from '../store/embedded-paths.ts'
@@ -17,8 +16,8 @@ const reachTimeoutMs = 1_500
 export interface KnownOfSource {
   /** As the bridge stored it. */
   readonly learned: unknown
-  /** That its plan may use a day: its share of what the API grants the account. */
-  readonly unitsPerDay: number
+  /** That the API grants its account a day. */
+  readonly unitsOfAccount: number
 }
 
 /** What a bridge has learned of a source of the config; undefined where its Redis cannot be reached. Never throws. */
@@ -37,10 +36,9 @@ export async function readLearned(config: Config, source: string): Promise<Known
     if (sourceConfig === undefined) return undefined
     const { account } = sourceConfig
     const grants = createGrantStore({ redis, prefix, source, account })
-    const granted = await unitsGranted(grants, sourceConfig, systemClock.now())
     return {
       learned: await createScheduleState({ redis, prefix, source, log }).load(),
-      unitsPerDay: unitsOfSource(sourceConfig, sharingWith(config.sources, source), granted),
+      unitsOfAccount: await unitsGranted(grants, sourceConfig, systemClock.now()),
     }
   } catch {
     return undefined

@@ -12,7 +12,7 @@ export interface ContextCosts {
   readonly names: Readonly<Partial<Record<ContextName, number>>>
   /** Of all of them, before any limit. */
   readonly units: number
-  /** Its part of what `context.unitsShare`, and the polls of `poll.every`, allow the account; a larger need is skipped. */
+  /** An equal part of what `context.unitsShare`, and the polls of `poll.every`, allow the account; a larger need is skipped. */
   readonly unitsMax: number
   /** What that leaves to polls. */
   readonly unitsForPolls: number
@@ -22,7 +22,7 @@ export interface ContextCosts {
 export function contextCosts(
   config: Config,
   source: string,
-  plan: { readonly unitsPerDay: number; readonly alertsPerDay: number },
+  plan: { readonly unitsPerDay: number; readonly unitsOfAccount: number; readonly alertsPerDay: number },
 ): ContextCosts | undefined {
   const wanted = config.routes
     .filter(({ match }) => match.source === undefined || atOnce(satisfies('source', [source], match.source)))
@@ -30,12 +30,11 @@ export function contextCosts(
   if (wanted.length === 0) return undefined
   const costs = [...new Set(wanted)].map((name) => [name, unitsADay(name, plan.alertsPerDay)] as const)
   const units = costs.reduce((sum, [, each]) => sum + each, 0)
-  const { poll, context } = config.sources[source] ?? {}
+  const { context } = config.sources[source] ?? {}
   const sharing = sharingWith(config.sources, source)
-  const polls = poll?.every === undefined ? fixedPolls(sharing) / sharing.length : dayMs / poll.every
-  const besidePolls = plan.unitsPerDay - Math.ceil(polls)
-  const shareMax = contextUnitsMax(plan.unitsPerDay, context?.unitsShare ?? 0)
-  const unitsMax = Math.max(0, Math.min(shareMax, besidePolls))
+  const besidePolls = plan.unitsOfAccount - Math.ceil(fixedPolls(sharing))
+  const shareMax = contextUnitsMax(plan.unitsOfAccount, context?.unitsShare ?? 0)
+  const unitsMax = Math.floor(Math.max(0, Math.min(shareMax, besidePolls)) / Math.max(1, sharing.length))
   return {
     names: Object.fromEntries(costs),
     units,
@@ -49,8 +48,6 @@ export function describeContextCosts({ names, units, unitsMax, unitsForPolls }: 
   const share = `context.unitsShare and polls allow ${unitsMax}${units > unitsMax ? ', the rest is left out of messages' : ''}`
   return `  context costs about ${units} units a day (${each.join(', ')}): ${share}; polls have about ${unitsForPolls}\n`
 }
-
-const dayMs = 86_400_000
 
 function unitsADay(name: ContextName, alertsPerDay: number): number {
   // A series is bought once an hour for all alerts.

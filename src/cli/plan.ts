@@ -43,12 +43,12 @@ interface SourcePlan {
   readonly name: string
   readonly source: Pick<SourceConfig, 'budget' | 'poll'>
   readonly learned: unknown
-  /** That the plan may use a day; undefined: those of the config. */
-  readonly unitsPerDay: number | undefined
-  /** How many of the units of its account it may use. */
+  /** Of its account, a day; of a bridge, those that its plan may use. */
+  readonly unitsPerDay: number
+  /** How many of the units of its account its plan may use. */
   readonly partOf?: (unitsPerDay: number) => number
   /** What its routes cost for context; only a config says that. */
-  readonly contextOf?: (plan: { unitsPerDay: number; alertsPerDay: number }) => ContextCosts | undefined
+  readonly contextOf?: (plan: Parameters<typeof contextCosts>[2]) => ContextCosts | undefined
 }
 
 /** A year; it takes some seconds. */
@@ -103,12 +103,11 @@ async function* plansOf(
     const source = sourceOf(config, name)
     const known = await readLearned?.(config, name).catch(() => undefined)
     const partOf = (units: number) => unitsOfSource(source, sharingWith(config.sources, name), units)
-    const { learned, unitsPerDay = partOf(source.budget.unitsPerDay) } = known ?? {}
     yield {
       name,
       source,
-      learned,
-      unitsPerDay,
+      learned: known?.learned,
+      unitsPerDay: known?.unitsOfAccount ?? source.budget.unitsPerDay,
       partOf,
       contextOf: (plan) => contextCosts(config, name, plan),
     }
@@ -134,10 +133,11 @@ async function printPlans(sources: AsyncIterable<SourcePlan>, options: Options):
       continue
     }
     const given = withOverrides(source, options)
-    const schedule = { ...given, unitsPerDay: options.unitsPerDay ?? unitsPerDay ?? given.unitsPerDay }
+    const unitsOfAccount = options.unitsPerDay ?? unitsPerDay
+    const schedule = { ...given, unitsPerDay: partOf(unitsOfAccount) }
     const preview = previewPlan(schedule, learned, nowMs, options.hours)
     const { alertsPerDay } = preview
-    const context = contextOf?.({ unitsPerDay: schedule.unitsPerDay, alertsPerDay })
+    const context = contextOf?.({ unitsPerDay: schedule.unitsPerDay, unitsOfAccount, alertsPerDay })
     if (options.json)
       plans.push({ ...previewJson(name, schedule, preview), ...(context === undefined ? {} : { context }) })
     else print(describePreview(name, schedule, preview) + (context ? describeContextCosts(context) : ''))

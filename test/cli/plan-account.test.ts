@@ -60,9 +60,19 @@ describe('plan --config of two sources of one account', () => {
     expect(fast?.context).toMatchObject({ unitsMax: 0, unitsForPolls: 1_200 })
     for (const { findings } of [slow, fast].flatMap((each) => each ?? []))
       expect(findings.map(({ text }) => text)).toEqual([expect.stringContaining('last for 20h of each day')])
+    for (const { context } of await plans(['{ every: 40s }', '{}']))
+      expect(context).toMatchObject({ unitsMax: 0 })
+  })
+
+  it('says for each its part of what all context of the account may use beside the polls of fixed paces', async () => {
+    // 1,440 a day: an account of 2,000 may use 120.
+    for (const { context } of await plans(['{ every: 60s }', '{}']))
+      expect(context).toMatchObject({ unitsMax: 60 })
     // 1,920 a day.
     for (const { context } of await plans(['{ every: 90s }', '{ every: 90s }']))
-      expect(context).toMatchObject({ unitsMax: 62 })
+      expect(context).toMatchObject({ unitsMax: 40 })
+    for (const { context } of await plans(['{ every: 45s }', '{}']))
+      expect(context).toMatchObject({ unitsMax: 40 })
   })
 
   it('says which budget of the account reaches a target', async () => {

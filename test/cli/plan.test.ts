@@ -203,7 +203,7 @@ describe('plan --target', () => {
     learned.learnHistory(createTrace('market', 5, 21).times)
     const args = ['--config', file('config.yaml', config), '--target', 'p95=2m']
     const { out } = await run(
-      planCommand(async () => ({ learned: learned.snapshot(), unitsPerDay: 1_000 })),
+      planCommand(async () => ({ learned: learned.snapshot(), unitsOfAccount: 1_000 })),
       ...args,
     )
     expect(out).toMatch(/UNITS A DAY +MEAN +P50 +P95 +P99/)
@@ -263,7 +263,7 @@ describe('plan --config', () => {
     learned.learnHistory(createTrace('market', 5, 21).times)
     const args = ['--config', file('config.yaml', config), '--json']
     const told = await run(
-      planCommand(async () => ({ learned: learned.snapshot(), unitsPerDay: 1_000 })),
+      planCommand(async () => ({ learned: learned.snapshot(), unitsOfAccount: 1_000 })),
       ...args,
     )
     const away = await run(
