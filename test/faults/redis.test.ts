@@ -340,6 +340,45 @@ describe('Redis that comes back without what it knew', () => {
   )
 
   it.concurrent(
+    'under two replicas (FLUSHALL): nothing is lost, and only what another replica has delivered is repeated',
+    { timeout: 60_000 },
+    sideBySide(async () => {
+      const row = failureRow('It forgets everything (`FLUSHALL`) under a bridge that runs')
+      const redis = await ownRedis()
+      const { sandbox, hook, shown, text, idle } = await redisRig(redis)
+      const log = logOf('hook', hook, taken)
+      const bridges = [await startApp(text), await startApp(text)]
+      await until('polls run', () => sandbox.requests.length > 2)
+      shown.fire(20)
+      await until('20 are delivered', () => hasAll(shown, log))
+      await idle()
+      const before = new Map([...shown.ids.keys()].map((mark) => [mark, 1]))
+      const said = bridges.map(({ lines }) => lines.length)
+      await redis.client().flushall()
+      shown.fire(5)
+      await until('what fires next arrives', () => hasAll(shown, log), 20_000)
+      await idle()
+      const { doubled, ...rest } = judge(shown, log, { cutOff: before })
+      await row.kept('what fired since the last complete walk, and in the hour before it', () =>
+        expect({ ...rest, doubled: [] }).toEqual(clean),
+      )
+      await row.twice('with several replicas, also what another has delivered', () =>
+        expect(doubled).toEqual([]),
+      )
+      // A poll may be under way when it happens.
+      await row.heals('the next poll', () => {
+        const after = bridges.map(({ lines }, index) => lines.slice(said[index]))
+        const told = after.flatMap((lines) => {
+          const at = lines.findIndex(({ msg }) => /Redis has lost/.test(String(msg)))
+          return at === -1 ? [] : [newOf(lines.slice(0, at), { all: true }).length]
+        })
+        expect(told).toHaveLength(1)
+        expect(told[0]).toBeLessThanOrEqual(2)
+      })
+    }),
+  )
+
+  it.concurrent(
     'while the bridge is down: startFrom decides as on a first start, and says so',
     { timeout: 60_000 },
     sideBySide(async () => {
