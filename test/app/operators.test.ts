@@ -12,24 +12,41 @@ import { until } from '../support/until.ts'
 
 const redis = useRedis()
 
+type OperatorsOptions = Parameters<typeof createOperators>[0]
+
+interface Told
+  extends Pick<OperatorsOptions, 'store' | 'clock'>,
+    Partial<Omit<OperatorsOptions, 'store' | 'clock'>> {
+  /** Sinks that are told, in place of `desk`. */
+  readonly desks?: readonly string[]
+  readonly enqueue: (jobs: readonly DeliveryJob[]) => Promise<void>
+  readonly failedSince?: (sink: string, sinceMs: number) => Promise<number>
+}
+
+/** The operators of a bridge without sources, whose sinks are those that have a breaker. */
+function operatorsOf({ desks = ['desk'], enqueue, failedSince = async () => 0, ...given }: Told) {
+  const { breakers = () => [] } = given
+  const counts = { failedSince, completedSince: async () => 0 }
+  const queues = { sinks: breakers().map(({ sink }) => sink), enqueue, ...counts }
+  const active = { operators: desks, queues, targets: new Map() }
+  return createOperators({
+    active: () => active,
+    sources: async () => [],
+    log: captureLog().log,
+    ...given,
+    breakers,
+  })
+}
+
 it('a sink whose breaker closes is told to be well after a while, also where nothing waits to be sent', async () => {
   const clock = passingClock()
   const told: string[] = []
   let breaker: 'open' | 'closed' = 'open'
-  const queues = {
-    sinks: ['hook'],
+  const operators = operatorsOf({
     enqueue: async (jobs: readonly DeliveryJob[]) => void told.push(...jobs.map(({ alert }) => alert.kind)),
-    failedSince: async () => 0,
-    // The replica that delivered what waited did so before this one saw that the sink is well.
-    completedSince: async () => 0,
-  }
-  const operators = createOperators({
-    active: () => ({ operators: ['desk'], queues, targets: new Map() }),
-    sources: async () => [],
     breakers: () => [{ sink: 'hook', breaker, reason: 'HTTP 503' }],
     store: createNoticeStore(redis.client(), freshPrefix()),
     clock,
-    log: captureLog().log,
   })
   startOperators(operators)
   await until('the outage is told', () => told.length === 1)
@@ -47,25 +64,17 @@ it('what the verdict names as a trouble is told in its words once it lasts, but 
   const told: string[] = []
   const text = 'Sink hook is too slow: 8,929 wait'
   let findings: Pick<Finding, 'text' | 'trouble'>[] = [{ text, trouble: 'late:hook' }]
-  const queues = {
-    sinks: [],
+  let looks = 0
+  const operators = operatorsOf({
+    desks: ['desk', 'hook'],
     enqueue: async (jobs: readonly DeliveryJob[]) =>
       void told.push(...jobs.map(({ sink, alert }) => `${sink}: ${alert.headline}`)),
-    failedSince: async () => 0,
-    completedSince: async () => 0,
-  }
-  let looks = 0
-  const operators = createOperators({
-    active: () => ({ operators: ['desk', 'hook'], queues, targets: new Map() }),
-    sources: async () => [],
-    breakers: () => [],
     async findings() {
       looks += 1
       return { findings, troubles: ['thin:main', 'late:hook'] }
     },
     store: createNoticeStore(redis.client(), freshPrefix()),
     clock,
-    log: captureLog().log,
   })
   startOperators(operators)
   const looked = (count: number) =>
@@ -85,20 +94,11 @@ it('what the verdict names as a trouble is told in its words once it lasts, but 
 it('what two replicas tell in the same millisecond are two notices', async () => {
   const store = createNoticeStore(redis.client(), freshPrefix())
   const ids: number[] = []
-  const queues = {
-    sinks: [],
-    enqueue: async (jobs: readonly DeliveryJob[]) => void ids.push(...jobs.map(({ alert }) => alert.id)),
-    failedSince: async () => 0,
-    completedSince: async () => 0,
-  }
   for (const sink of ['hook', 'mail'])
-    createOperators({
-      active: () => ({ operators: ['desk'], queues, targets: new Map() }),
-      sources: async () => [],
-      breakers: () => [],
+    operatorsOf({
+      enqueue: async (jobs: readonly DeliveryJob[]) => void ids.push(...jobs.map(({ alert }) => alert.id)),
       store,
       clock: clockAt(() => 1_795_000_000_000),
-      log: captureLog().log,
     }).onBreaker({ sink, state: 'open', reason: 'HTTP 503' })
   await until('both are told', () => new Set(ids).size === 2)
   expect(ids.every(Number.isSafeInteger)).toBe(true)
@@ -128,22 +128,18 @@ it('while Redis flaps, each notice is sent once: down, up, and how many were giv
     },
   })
   const queues = {
-    sinks: ['hook'],
     enqueue: (jobs: readonly DeliveryJob[]) =>
       flapping(async () => {
         for (const { alert } of jobs) told.set(alert.id, `${alert.kind} ${alert.headline}`)
       }),
     failedSince: async (_sink: string, sinceMs: number) => (sinceMs < startMs ? 3 : 0),
-    completedSince: async () => 0,
   }
   const startMs = clock.now()
-  const operators = createOperators({
-    active: () => ({ operators: ['desk'], queues, targets: new Map() }),
-    sources: async () => [],
+  const operators = operatorsOf({
+    ...queues,
     breakers: () => [{ sink: 'hook', breaker, reason: 'HTTP 503' }],
     store: createNoticeStore(flappingClient, freshPrefix()),
     clock,
-    log: captureLog().log,
   })
   startOperators(operators)
   await until('both troubles are told', () => {
@@ -171,7 +167,6 @@ it('while Redis flaps, each notice is sent once: down, up, and how many were giv
 it('a queue that refuses a notice, and a sink whose records cannot be counted, hold up no other notice', async () => {
   const told: string[] = []
   const queues = {
-    sinks: ['torn', 'hook'],
     enqueue: async (jobs: readonly DeliveryJob[]) => {
       if (jobs.some(({ sink }) => sink === 'refusing')) throw new Error('WRONGTYPE Operation against a key')
       told.push(...jobs.map(({ sink, alert }) => `${sink}: ${alert.headline}`))
@@ -180,16 +175,14 @@ it('a queue that refuses a notice, and a sink whose records cannot be counted, h
       if (sink === 'torn') throw new Error('WRONGTYPE Operation against a key')
       return 0
     },
-    completedSince: async () => 0,
   }
   const store = createNoticeStore(redis.client(), freshPrefix())
-  const operators = createOperators({
-    active: () => ({ operators: ['refusing', 'desk'], queues, targets: new Map() }),
-    sources: async () => [],
+  const operators = operatorsOf({
+    desks: ['refusing', 'desk'],
+    ...queues,
     breakers: () => ['torn', 'hook'].map((sink) => ({ sink, breaker: 'open' as const, reason: 'HTTP 503' })),
     store,
     clock: passingClock(),
-    log: captureLog().log,
     lookEveryMs: 20,
   })
   const renamed = operators.renamed('old', 'new')
@@ -224,20 +217,12 @@ it('a trouble that begins while no answer of Redis comes is told before its end,
       }
     },
   })
-  const queues = {
-    sinks: ['hook'],
+  const operators = operatorsOf({
     enqueue: async (jobs: readonly DeliveryJob[]) =>
       void told.push(...jobs.map(({ alert }) => alert.headline)),
-    failedSince: async () => 0,
-    completedSince: async () => 0,
-  }
-  const operators = createOperators({
-    active: () => ({ operators: ['desk'], queues, targets: new Map() }),
-    sources: async () => [],
     breakers: () => [{ sink: 'hook', breaker, reason: 'HTTP 503' }],
     store: createNoticeStore(deaf, freshPrefix()),
     clock,
-    log: captureLog().log,
   })
   operators.onOrphan({ kind: 'source', name: 'old', rows: 1, held: 0, quarantined: 0, lastPollAt: null })
   operators.onBreaker({ sink: 'hook', state: 'open', reason: 'HTTP 503' })
@@ -262,26 +247,15 @@ it('a source that no process polls is told after a quarter of an hour, and when 
   let looks = 0
   /** As the process that polled has left it: the next poll is due, and does not come. */
   let nextPollAtMs = clock.now()
-  const operators = createOperators({
-    active: () => ({
-      operators: ['desk'],
-      queues: {
-        sinks: [],
-        enqueue: async (jobs: readonly DeliveryJob[]) =>
-          void told.push(...jobs.map(({ alert }) => `${alert.headline}: ${alert.why}`)),
-        failedSince: async () => 0,
-        completedSince: async () => 0,
-      },
-      targets: new Map(),
-    }),
+  const operators = operatorsOf({
+    enqueue: async (jobs: readonly DeliveryJob[]) =>
+      void told.push(...jobs.map(({ alert }) => `${alert.headline}: ${alert.why}`)),
     sources: async () => {
       looks += 1
       return [{ status: statusOf(nextPollAtMs), quarantine: undefined }]
     },
-    breakers: () => [],
     store: createNoticeStore(redis.client(), freshPrefix()),
     clock,
-    log: captureLog().log,
   })
   startOperators(operators)
   const passMinutes = async (minutes: number) => {
@@ -320,22 +294,18 @@ it('what a process that was killed had begun to tell is told by another, once, w
   const start = (diesAt: number, isStored = false) => {
     let notices = 0
     const queues = {
-      sinks: ['hook'],
       enqueue: async (jobs: readonly DeliveryJob[]) => {
         notices += 1
         if (notices < diesAt || isStored) told.push(...jobs)
         if (notices >= diesAt) await new Promise(() => {})
       },
       failedSince: async (_sink: string, sinceMs: number) => (sinceMs <= deadAtMs ? 3 : 0),
-      completedSince: async () => 0,
     }
-    const operators = createOperators({
-      active: () => ({ operators: ['desk'], queues, targets: new Map() }),
-      sources: async () => [],
+    const operators = operatorsOf({
+      ...queues,
       breakers: () => [{ sink: 'hook', breaker, reason: 'HTTP 503' }],
       store: createNoticeStore(redis.client(), prefix),
       clock,
-      log: captureLog().log,
     })
     const ending = new AbortController()
     void operators.run(ending.signal)
@@ -384,19 +354,8 @@ it('a notice whose job Redis may have lost while it was away is put into its que
   const ids: number[] = []
   const store = createNoticeStore(redis.client(), freshPrefix())
   let isAway = true
-  const operators = createOperators({
-    active: () => ({
-      operators: ['desk'],
-      queues: {
-        sinks: [],
-        enqueue: async (jobs: readonly DeliveryJob[]) => void ids.push(...jobs.map(({ alert }) => alert.id)),
-        failedSince: async () => 0,
-        completedSince: async () => 0,
-      },
-      targets: new Map(),
-    }),
-    sources: async () => [],
-    breakers: () => [],
+  const operators = operatorsOf({
+    enqueue: async (jobs: readonly DeliveryJob[]) => void ids.push(...jobs.map(({ alert }) => alert.id)),
     store: {
       ...store,
       // The server dies once it has the job: its replica has the notice, but not the job.
@@ -407,7 +366,6 @@ it('a notice whose job Redis may have lost while it was away is put into its que
       },
     },
     clock,
-    log: captureLog().log,
   })
   operators.onBreaker({ sink: 'hook', state: 'open', reason: 'HTTP 503' })
   startOperators(operators)
@@ -435,17 +393,10 @@ it('a notice stays unsent where another Redis answers than the one that its job 
     ids = []
     isReplaced = true
   }
-  const operators = createOperators({
-    active: () => ({
-      operators: ['desk'],
-      queues: { sinks: [], enqueue, failedSince: async () => 0, completedSince: async () => 0 },
-      targets: new Map(),
-    }),
-    sources: async () => [],
-    breakers: () => [],
+  const operators = operatorsOf({
+    enqueue,
     store,
     clock,
-    log: captureLog().log,
   })
   operators.onBreaker({ sink: 'hook', state: 'open', reason: 'HTTP 503' })
   startOperators(operators)
