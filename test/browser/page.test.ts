@@ -17,13 +17,16 @@ const redis = useRedis()
 const open = useBrowser()
 
 /** A bridge with a webhook, whose polls follow a plan, so that it can be asked to poll more often. */
-async function rig(answer: number, { history = 3, sink = '', language = 'en' } = {}) {
+async function rig(
+  answer: number,
+  { history = 3, sink = '', language = 'en', pace = 'maxInterval: 1s' } = {},
+) {
   const sandbox = await startSandbox({ history, requestsPerMinute: 1_000_000 })
   const hook = await startWebhookReceiver({ answer: { status: answer, body: 'no such channel' } })
   const port = await freePort()
   const settings = `allowPrivateNetworks: true, ${sink}`
   const text = bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url }, sink: settings })
-    .replace('every: 250ms, ', 'maxInterval: 1s, ')
+    .replace('every: 250ms, ', `${pace}, `)
     .replace('127.0.0.1:0', `127.0.0.1:${port}`)
     .concat(`display: { language: ${language} }\n`)
   const started = await startApp(text, { operatorsLookEveryMs: 50 })
@@ -46,6 +49,39 @@ async function carryOut(page: Page, done: RegExp): Promise<string> {
   await page.locator('#act-go').click()
   await said(page).filter({ hasText: done }).waitFor()
   return (await said(page).textContent()) ?? ''
+}
+
+type Change = () => Promise<void>
+
+async function unanswered(page: Page, url: string, change: Change): Promise<void> {
+  await page.goto(url)
+  await page.locator('html[data-painted]').waitFor()
+  await page.route(`${url}/`, (route) => route.abort())
+  await change()
+  await page.getByRole('alert').waitFor()
+  await page.unroute(`${url}/`)
+}
+
+async function selected(page: Page, url: string, change: Change): Promise<void> {
+  await page.goto(url)
+  await page.locator('html[data-painted]').waitFor()
+  await page.evaluate("getSelection().selectAllChildren(document.querySelector('h3'))")
+  await change()
+  expect(await page.getByText('paused meanwhile').count()).toBe(0)
+  await page.evaluate('getSelection().removeAllRanges()')
+}
+
+async function unheard(page: Page, url: string, change: Change): Promise<void> {
+  const [asked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  await page.route('**/api/v1/events', async (route) => {
+    asked.resolve()
+    await released.promise
+    await route.continue()
+  })
+  await page.goto(url)
+  await asked.promise
+  await change()
+  released.resolve()
 }
 
 const close = (page: Page) => page.locator('#act-close').click()
@@ -368,6 +404,26 @@ describe('the page lives', () => {
     await page.getByText('fired while the bridge was away').waitFor({ timeout: 20_000 })
     await until('the title is as before', async () => !(await shown()).title.includes('stale'))
     expect((await shown()).icon).toMatch(/^data:/)
+  })
+
+  it.each([
+    ['an answer that did not come', unanswered],
+    ['a text that was being selected', selected],
+    ['a stream that took a moment to begin', unheard],
+  ])('it takes up by itself what it missed over %s, though nothing changes any more', async (_, miss) => {
+    // No poll changes anything for a long time.
+    const { url, some } = await rig(204, { pace: 'every: 10m' })
+    await some('delivered', 3)
+    const { page: reader } = await open(url)
+    const { page } = await open('about:blank')
+    await miss(page, url, async () => {
+      const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+      const body = JSON.stringify({ comment: 'paused meanwhile' })
+      await fetch(`${url}/api/v1/sinks/hook/pause`, { method: 'POST', headers, body })
+      await reader.getByText('paused meanwhile').first().waitFor()
+    })
+    await page.getByText('paused meanwhile').first().waitFor()
+    expect(await page.getByRole('alert').isVisible()).toBe(false)
   })
 
   it('nothing moves under who reads the list: new alerts wait behind a button', async () => {

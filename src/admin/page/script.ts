@@ -4,7 +4,8 @@ import { actScript } from './act-script.ts'
  * Keeps the page fresh without scrolling it. The server says when something changed (`/api/v1/events`); then the same page is
  * fetched again, and only what differs is replaced, row by row. Nothing moves under the reader: while the list of alerts is being
  * read, new ones wait behind a button, and ages count on by themselves. It waits while the page is hidden, text is selected, a
- * dialog is open or the reader has paused it, and shows when the bridge does not answer any more: also in title and icon.
+ * dialog is open or the reader has paused it, takes up afterwards what it missed, and shows when the bridge does not answer any
+ * more: also in title and icon.
  *
  * Buttons (`data-act`, see `buttons.ts`) call the API with the admin token, which is a variable here: in no address, no storage and
  * no cookie, so no other page can use it. Links within the page are followed by replacing `<main>`, which keeps it.
@@ -93,17 +94,21 @@ export const script = `(() => {
     document.title = '? ' + document.title.slice(2) + ' ' + words.stale
     icon.href = icon.dataset.stale
   }
+  /** How often news were asked for, and which of these the page has. What could not be shown is not forgotten. */
   let asked = 0
+  let shown = 0
   let loading = false
   const refresh = async () => {
-    if (document.hidden || paused || box.open || getSelection()?.isCollapsed === false) return
     asked += 1
-    if (loading) return
+    await catchUp()
+  }
+  const catchUp = async () => {
+    if (loading || document.hidden || paused || box.open || getSelection()?.isCollapsed === false) return
     loading = true
     try {
-      for (let done = 0; done !== asked; ) {
-        done = asked
-        if (!await load(location.href)) asked += 1
+      while (shown !== asked) {
+        const wanted = asked
+        if (await load(location.href)) shown = wanted
       }
     } catch {
       stale()
@@ -122,7 +127,8 @@ export const script = `(() => {
     } else if (!events || events.readyState === EventSource.CLOSED) {
       events = new EventSource('/api/v1/events')
       for (const name of ['open', 'beat', 'change']) events.addEventListener(name, hear)
-      events.addEventListener('change', refresh)
+      // Also at its beginning: nobody says again what changed while nobody listened.
+      for (const name of ['open', 'change']) events.addEventListener(name, refresh)
       // Later: a page that is being left has this event, too, and the next page waits until its handler has ended.
       events.addEventListener('error', () => setTimeout(refresh))
     }
@@ -134,7 +140,7 @@ export const script = `(() => {
   }))
   setInterval(() => {
     const isOpen = events?.readyState === EventSource.OPEN
-    if (isOpen && performance.now() - heardMs < silentMs) return
+    if (isOpen && performance.now() - heardMs < silentMs) return void catchUp()
     // No beat came: the bridge hangs, or the connection was lost without an end, which the browser does not notice.
     if (isOpen) events.close()
     listen()
