@@ -31,7 +31,7 @@ end`
  * ARGV units max, requests a minute, cost, purpose, length of the minute (ms), expiry of the counts (ms), lease token or '',
  *   a name for this request that no other has, the time of the caller (ms), by whose clock days turn,
  *   the field of its half hour, the longest that a hold lasts (ms), the account or '', the units that this purpose may use
- *   of a day or -1, the purposes that use them together, the units that may be used of the API's own day or -1, then for each
+ *   of a day or -1, the purposes that use them together, the units that may be used of the API's own day, then for each
  *   day what the caller knows to be used of it: Redis may have lost that
  * Moved: the source now counts in the ledger of another account; the caller has to join that one first.
  * Returns {kind, limit, wait in ms (kind spent or share: which of the days is full, from 1), units used of the day, and where
@@ -59,7 +59,7 @@ for day = 1, #days do
 end
 local reset = tonumber(redis.call('HGET', KEYS[4], 'resetsAtMs'))
 local start = reset and string.format('%.0f', reset + math.floor((ARGV[9] - reset) / 86400000) * 86400000)
-if reset and ARGV[15] ~= '-1' then
+if reset then
   local ofToday = redis.call('HGET', KEYS[4], 'startMs') == start
   local usedToday = ofToday and tonumber(redis.call('HGET', KEYS[4], 'used')) or 0
   if usedToday + cost > tonumber(ARGV[15]) then return {'api_day', 'budget', start + 86400000 - ARGV[9], used} end

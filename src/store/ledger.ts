@@ -33,8 +33,8 @@ export interface Ledger {
   /** The hold that is on now, if any. */
   currentHold(): Promise<Hold | undefined>
   /**
-   * From now on units are also counted by the API's day, which resets at this instant and every 24 hours. The plan uses
-   * that count; only what is no poll is refused by it. `used`: units spent of the current day; null ends the counting.
+   * From now on units are also counted by the API's day, which resets at this instant and every 24 hours, and that day, too,
+   * has no more than the configured units. `used`: units spent of the current day; null ends the counting.
    */
   countApiDay(reset: { readonly atMs: number; readonly used: number } | null): Promise<void>
   apiDay(): Promise<ApiDay | undefined>
@@ -184,7 +184,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         options.account ?? '',
         request.purposeUnitsMax ?? -1,
         lookups.includes(purpose) ? lookups.join(' ') : purpose,
-        noPolls.includes(purpose) ? Math.max(0, options.unitsPerDay - leaveApiDayUnits) : -1,
+        Math.max(0, options.unitsPerDay - (noPolls.includes(purpose) ? leaveApiDayUnits : 0)),
         ...days.map(({ key }) => known.of(keys.units(key))),
       ]
       const reply = await evalReserve(names, limits)

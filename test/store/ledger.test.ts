@@ -55,7 +55,18 @@ describe("the API's own day", () => {
       })
     expect(await ledger.reserve({ cost: 1, purpose: 'context', leaveUnits: 4 })).toMatchObject({ ok: true })
     for (const purpose of ['poll', 'walk'] as const)
-      expect(await ledger.reserve({ cost: 3, purpose, leaveUnits: 4 })).toMatchObject({ ok: true })
+      expect(await ledger.reserve({ cost: 2, purpose, leaveUnits: 4 })).toMatchObject({ ok: true })
+  })
+
+  it('is not overspent by polls either: two sources of the account may take its last unit at the same time', async () => {
+    const { ledger } = given()
+    const resetMs = noonMs + 60_000
+    await ledger.countApiDay({ atMs: resetMs, used: 999 })
+    const taken = await Promise.all([1, 2].map(() => ledger.reserve({ cost: 1, purpose: 'poll' })))
+    expect(taken).toMatchObject([
+      { ok: true, apiDayUsed: 1_000 },
+      { ok: false, limit: 'budget', held: false, retryAtMs: resetMs },
+    ])
   })
 
   it('has all its units again after its reset', async () => {
