@@ -13,7 +13,6 @@ import type { BudgetDay, BudgetView } from '../schedule/schedule.ts'
 import type { GrantStore } from '../store/grant.ts'
 import type { DayUse, Ledger, Reservation, TakenUnits } from '../store/ledger.ts'
 import type { Logger } from '../telemetry/log.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
 
 /** The length of the API's own day, which has no time zone. */
 const budgetDayMs = 86_400_000
@@ -24,10 +23,10 @@ interface GrantedBudgetDeps {
   readonly budgetDay: (nowMs: number) => BudgetDay
   readonly clock: Clock
   readonly log: Logger
-  /** Of the process that polls. */
-  readonly metrics?: Metrics
   /** As configured. */
   readonly unitsPerDay: number
+  /** What the source plans with of its account; all of it where that is absent. */
+  readonly share?: UnitsShare
 }
 
 /** What the plan may spend, and of which day. */
@@ -66,10 +65,9 @@ export interface CountedUnits {
  * Whether to plan by the configured day: it has fewer units for its time than the API's own, and would end before what the API
  * grants until then. A plan that looked at the API's day alone would spend them early, and find nothing until the reset. A plan
  * begins anew with each change of its day: so it changes only for a day with half the pace, and returns once the paces are the same.
- * `was`: the answer before.
+ * Both are this source's part: where other sources have fixed paces, little of an account may be left. `was`: the answer before.
  */
 function isScarcer(configured: BudgetView, theirs: BudgetView, nowMs: number, was: boolean): boolean {
-  if (configured.unitsLeft === 0) return true
   const pace = ({ unitsLeft, day }: BudgetView) => unitsLeft / Math.max(1, day.endMs - nowMs)
   const laterMs = Math.max(0, configured.day.endMs - theirs.day.endMs)
   const grantedUntilEnd = theirs.unitsLeft + (theirs.unitsPerDay * laterMs) / budgetDayMs
@@ -79,8 +77,8 @@ function isScarcer(configured: BudgetView, theirs: BudgetView, nowMs: number, wa
 
 /**
  * What the account's budget really is, as the API's refusals and grants show it: fewer units, or another day than the
- * configured one. The plan uses it. The ledger, which guarantees the limit, still counts the configured day: the plan uses
- * that one while it has less.
+ * configured one. The plan uses it. The ledger, which guarantees the limit, still counts the configured day, too: the plan
+ * uses that one while it has less.
  */
 export class GrantedBudget {
   readonly #deps: GrantedBudgetDeps
@@ -108,7 +106,7 @@ export class GrantedBudget {
     const { budgetDay, ledger } = this.#deps
     const agrees = grant?.resetsAtMs != null && isSameReset(grant.resetsAtMs, budgetDay(grant.resetsAtMs))
     if (agrees) await ledger.countApiDay(null)
-    this.#take(grant && agrees ? { ...grant, resetsAtMs: null } : grant)
+    this.#grant = grant && agrees ? { ...grant, resetsAtMs: null } : grant
   }
 
   /** Throws what Redis throws. */
@@ -130,7 +128,10 @@ export class GrantedBudget {
     const lesson = this.#lesson(granted, apiDay !== undefined)
     const known = { ledgerUsed: used, lesson }
     if (apiDay === undefined) return { ...known, budget: granted, shown: granted, used, byPurpose }
-    this.#byConfig = isScarcer(configured, granted, nowMs, this.#byConfig)
+    const { share = (units) => units } = this.#deps
+    const own = (budget: BudgetView) => shareOf(budget, nowMs, share)
+    this.#byConfig =
+      configured.unitsLeft === 0 || isScarcer(own(configured), own(granted), nowMs, this.#byConfig)
     const budget = this.#byConfig ? { ...configured, unitsPerDay: granted.unitsPerDay } : granted
     if (configured.unitsLeft === 0) return { ...known, budget, shown: budget, used, byPurpose }
     return { ...known, budget, shown: granted, used: apiDay.used, byPurpose: apiDay.byPurpose }
@@ -178,18 +179,12 @@ export class GrantedBudget {
   }
 
   async #learn({ grant, text }: Lesson): Promise<void> {
-    this.#take(grant)
+    this.#grant = grant
     this.#deps.log.warn(
       { source: this.#deps.source, unitsPerDay: grant.unitsPerDay, resetsAt: isoOf(grant.resetsAtMs) },
       `budget.learned: ${text}`,
     )
     await this.#store.save(grant).catch(() => {})
-  }
-
-  #take(grant: Grant | undefined): void {
-    const { metrics, source, unitsPerDay } = this.#deps
-    this.#grant = grant
-    metrics?.budgetUnitsLearned.set({ source }, grant?.unitsPerDay ?? unitsPerDay)
   }
 
   #lesson({ unitsPerDay, day }: BudgetView, otherDay: boolean): string | null {
@@ -208,7 +203,7 @@ export class GrantedBudget {
  * Never rejects: where Redis does not store it, the next refusal teaches the same.
  */
 export function budgetTeacher(
-  deps: Omit<GrantedBudgetDeps, 'metrics'>,
+  deps: GrantedBudgetDeps,
   store: GrantStore,
 ): (taken: TakenUnits, askedMs: number | undefined) => Promise<void> {
   return async (taken, askedMs) => {

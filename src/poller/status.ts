@@ -81,6 +81,7 @@ export class PollerView {
     const { learnedFrom, firing, onMarks, announced, hotUntilMs } = schedule
     const { metrics, source, limits } = this.#deps
     metrics.budgetUnitsLimit.set({ source }, limits.unitsPerDay)
+    metrics.budgetUnitsLearned.set({ source }, shown.unitsPerDay)
     metrics.budgetUnitsUsed.set({ source }, used)
     metrics.budgetReset.set({ source }, shown.day.endMs / 1_000)
     metrics.planLearned.set({ source }, learnedFrom)
@@ -93,8 +94,7 @@ export class PollerView {
       unitsUsed: used,
       unitsPerDay: shown.unitsPerDay,
       byPurpose,
-      dayStartMs: shown.day.startMs,
-      resetsAtMs: shown.day.endMs,
+      ...{ dayStartMs: shown.day.startMs, resetsAtMs: shown.day.endMs },
       lesson,
       plan: firing === null ? null : { learnedFrom, firing, hotUntilMs, announced },
     })

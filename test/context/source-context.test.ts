@@ -97,7 +97,7 @@ function contextOf(market: Market, options: Options = {}) {
   /** As a process that polls has it. */
   const budget = () =>
     new GrantedBudget(
-      { ...own, ledger, budgetDay, clock: systemClock, log: captured.log, metrics, unitsPerDay: units },
+      { ...own, ledger, budgetDay, clock: systemClock, log: captured.log, unitsPerDay: units },
       createGrantStore(own),
     )
   return { find, ledger, captured, prefix, context, metrics, budget }

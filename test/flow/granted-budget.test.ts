@@ -26,9 +26,13 @@ it('an API that grants fewer units than the config is believed: told, shown, nev
   const { url, lines } = app
   await until('the lesson', () => lines.some(({ msg }) => String(msg).startsWith('budget.learned')), 15_000)
   const calls = sandbox.requests.length
-  const metrics = await (await fetch(`${url}/metrics`)).text()
-  expect(metrics).toContain('alert_bridge_budget_units_learned{source="main"} 5\n')
-  expect(metrics).toContain('alert_bridge_upstream_rate_limited_total{source="main",limit="budget"} 1\n')
+  const metrics = async () => (await fetch(`${url}/metrics`)).text()
+  await until('the gauge', async () =>
+    (await metrics()).includes('alert_bridge_budget_units_learned{source="main"} 5\n'),
+  )
+  expect(await metrics()).toContain(
+    'alert_bridge_upstream_rate_limited_total{source="main",limit="budget"} 1\n',
+  )
   const { sources } = await api<{ sources: { reason: string }[] }>(url, '/api/v1/status')
   expect(sources[0]?.reason).toMatch(/daily limit/)
   await pass(900)

@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest'
 import { unitsOfSource } from '../../src/config/accounts.ts'
 import type { SourceConfig } from '../../src/config/schema.ts'
-import { shareOf } from '../../src/poller/budget.ts'
+import { GrantedBudget, shareOf } from '../../src/poller/budget.ts'
+import { clockAt } from '../support/clock.ts'
+import { captureLog } from '../support/log.ts'
 
 const dayMs = 86_400_000
 const minuteMs = 60_000
@@ -38,3 +40,30 @@ it.each([
     expect(fixed + learned).toBeGreaterThan(1_900)
   },
 )
+
+it("the day that a source plans with is the scarcer one by its own part: another source's fixed pace needs most of both", async () => {
+  const sharing = [paced(60_000), paced()]
+  const hourMs = dayMs / 24
+  // 1,100 units for 17 hours, of which the fixed pace takes 1,020; and 1,600 for 20 hours, of which it takes 1,200.
+  const configured = { key: 'configured', startMs: -7 * hourMs, endMs: 17 * hourMs }
+  const theirs = { key: 'theirs', startMs: -4 * hourMs, endMs: 20 * hourMs }
+  const byPurpose = {}
+  const budgetOf = (share?: (units: number, dayShare: number) => number) =>
+    new GrantedBudget(
+      {
+        ...{ source: 'main', unitsPerDay: 2_000, budgetDay: () => configured, ...(share ? { share } : {}) },
+        ledger: {
+          used: async () => ({ used: 900, byPurpose }),
+          usedSince: async () => undefined,
+          apiDay: async () => ({ day: theirs, used: 400, byPurpose, whole: true }),
+          async countApiDay() {},
+        },
+        clock: clockAt(() => 0),
+        log: captureLog().log,
+      },
+      { load: async () => undefined, async save() {} },
+    )
+  const shared = budgetOf((units, dayShare) => unitsOfSource(paced(), sharing, units, dayShare))
+  expect((await shared.available(0)).budget.day.key).toBe('configured')
+  expect((await budgetOf().available(0)).budget.day.key).toBe('theirs')
+})

@@ -44,7 +44,7 @@ function rig(
   const metrics = createMetrics({ version: 'test', node: process.version })
   const open = () =>
     new GrantedBudget(
-      { ...common, ledger, budgetDay: dayOf, clock, log: log.log, metrics, unitsPerDay },
+      { ...common, ledger, budgetDay: dayOf, clock, log: log.log, unitsPerDay },
       createGrantStore(common),
     )
   let limits = createLimits({

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
+import { createGrantStore } from '../../src/store/grant.ts'
 import { resetGuardMs } from '../../src/store/ledger.ts'
 import { callsDuring, pollerRig, pollOnePage, type RigOptions, untilCalls } from '../support/poller.ts'
 import { useRedis } from '../support/redis.ts'
@@ -184,6 +185,20 @@ describe('the units of the day', () => {
     // What they were spent for is of the same day.
     await vi.waitFor(() => expect(poller.status().byPurpose).toEqual({ poll: expect.any(Number) }), soon)
   })
+})
+
+it('the gauge of the units that the plan is made with follows the plan from day to day', async () => {
+  const { replica, redis, prefix, sandbox, metrics } = await rig()
+  const learnedAtMs = Date.now() - 60 * dayMs
+  // Refused after two sizes, and never since: the plan has had all units again for weeks.
+  const refused = { atMs: learnedAtMs, units: 400, sizes: 2 }
+  await createGrantStore({ redis, prefix, source: 'main' }).save({
+    ...{ v: 1, unitsPerDay: 400, resetsAtMs: null, learnedAtMs, refused },
+  })
+  const { poller } = replica(redis)
+  await untilCalls(sandbox, 1)
+  expect(poller.status()).toMatchObject({ unitsPerDay: 1_000, lesson: null })
+  expect((await metrics.budgetUnitsLearned.get()).values).toMatchObject([{ value: 1_000 }])
 })
 
 describe('the share of a day that sweeps may spend', () => {
