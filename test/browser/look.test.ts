@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { rowStates } from '../../src/admin/delivery-view.ts'
 import { rig as admin } from '../admin/rig.ts'
-import { ago, sink, status } from '../admin/views.ts'
+import { ago, row, sink, status } from '../admin/views.ts'
 import { startApp } from '../support/app.ts'
 import { api, bridgeConfig } from '../support/bridge.ts'
 import { useRedis } from '../support/redis.ts'
@@ -55,6 +56,30 @@ describe.each(['en', 'fa'] as const)('the page in %s', (language) => {
     const { page } = await open(await app.listen({ port: 0, host: '127.0.0.1' }), { width: 360 })
     expect(await overflowPx(page)).toBe(0)
   })
+
+  it.each(['light', 'dark'] as const)(
+    'is as easy to read with alerts that were tried again and a list that goes on, also once it is stale: %s',
+    async (colorScheme) => {
+      const data = rowStates.map((state, at) =>
+        row({ id: at, state, attempts: 3, reason: 'server_error: 503' }),
+      )
+      const search = async () => ({ data, looked: data.length, cursor: 'older' })
+      const { app } = admin(
+        { deliveries: { search } as never },
+        { display: () => ({ timeZone: 'Asia/Tehran', calendar: 'jalali', language }) },
+      )
+      onTestFinished(() => app.close())
+      const { page } = await open(await app.listen({ port: 0, host: '127.0.0.1' }), {
+        colorScheme,
+        width: 360,
+      })
+      expect([await accessibilityFindings(page), await smallTargets(page)]).toEqual([[], []])
+      await page.locator('html[data-painted]').waitFor()
+      await app.close()
+      await page.getByRole('alert').waitFor()
+      expect([await accessibilityFindings(page), await smallTargets(page)]).toEqual([[], []])
+    },
+  )
 
   it('shows hostile text and never runs it, and keeps its direction to itself', async () => {
     const { url } = await brokenBridge(redis, language, 5)

@@ -134,10 +134,10 @@ td span.ok { color: var(--ok); } td span.warning { color: var(--warning); } td s
 .meta { display: flex; flex-wrap: wrap; gap: 0 14px; color: var(--soft); font-size: 12.5px; }
 .meta b { color: var(--ink); font-weight: 550; }
 .meta a { color: inherit; }
-.verdict li a, .meta a, td.number a, footer a, .filters a, .back a, .letters a, .aside a { display: inline-block; min-height: 24px; min-width: 24px; }
+.verdict li a, .meta a, td.number a, footer a, .filters a, .back a, .letters a, .aside a, .more a { display: inline-block; min-height: 24px; min-width: 24px; }
 .chips { display: flex; flex-wrap: wrap; gap: 5px; align-content: flex-start; justify-content: flex-end; max-width: 400px; }
 .chip { display: inline-flex; align-items: center; gap: 4px; padding: 1px 8px 1px 6px; border-radius: 6px; font-size: 12.5px; overflow-wrap: anywhere; }
-.chip i { font-style: normal; opacity: .75; }
+.chip i { font-style: normal; }
 .trouble { grid-column: 2 / -1; font-size: 13px; overflow-wrap: anywhere; }
 .trouble.warning { color: var(--warning); } .trouble.failed { color: var(--failed); } .trouble.calm { color: var(--soft); }
 .live { position: fixed; inset-block-end: 12px; inset-inline-end: 14px; z-index: 2; display: flex; gap: 6px; }
@@ -167,9 +167,9 @@ dialog .failed, .steps .warning, .attempts .warning { color: var(--warning); } d
 .empty { padding: 36px 18px; text-align: center; color: var(--soft); }
 footer { display: flex; gap: 18px; flex-wrap: wrap; margin-top: 28px; font-size: 13px; }
 footer a { color: var(--soft); }
-.stale { display: none; position: sticky; top: 0; z-index: 1; padding: 9px 24px; text-align: center; background: var(--failed-fill); color: #fff; font-weight: 550; }
+.stale { display: none; position: sticky; top: 0; z-index: 1; padding: 9px 24px; text-align: center; background: var(--failed); color: var(--panel); font-weight: 550; }
 [data-stale] .stale { display: block; }
-[data-stale] main { opacity: .55; }
+[data-stale] main { filter: grayscale(1); }
 
 /* Persian: names stay together, letters are not spaced, bars fill from the right; charts keep their time from left to right. */
 [dir=rtl] :is(h1, h2, h3, .headline, .numbers dd) { letter-spacing: 0; }
