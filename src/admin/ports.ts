@@ -196,6 +196,11 @@ export interface SourcePlanView {
   readonly poll: Readonly<Record<string, unknown>>
   /** That its plan may use a day: its share of what the API grants the account. */
   readonly unitsPerDay: number
+  /**
+   * When its budget days begin, `HH:MM` on the clock of the budget's zone; the API may begin them at another time than the config.
+   * Bridges of before left it out.
+   */
+  readonly resetsAt?: string | undefined
   /** As the bridge stores it, which another version may do in another way; null when nothing is. */
   readonly learned: unknown
 }

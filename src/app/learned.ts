@@ -1,13 +1,16 @@
 import { existsSync } from 'node:fs'
 import type { Config } from '../config/schema.ts'
 import { systemClock } from '../lib/clock.ts'
+import { budgetDay } from '../schedule/budget.ts'
 import { embeddedPaths, socketUrl } from '../store/embedded-paths.ts'
 import { createGrantStore } from '../store/grant.ts'
+import { createLedger } from '../store/ledger.ts'
 import { closeRedis, connectRedis, waitForRedis } from '../store/redis.ts'
 import { createScheduleState } from '../store/schedule-state.ts'
 import { createLogger } from '../telemetry/log.ts'
 import { redisTargetOf } from './redis.ts'
 import { unitsGranted } from './schedule-options.ts'
+import { resetOf } from './source-day.ts'
 
 /** Without an answer of Redis in this time, the plan is drawn without what the bridge has learned. */
 const reachTimeoutMs = 1_500
@@ -18,6 +21,8 @@ export interface KnownOfSource {
   readonly learned: unknown
   /** That the API grants its account a day. */
   readonly unitsOfAccount: number
+  /** When its budget days begin, `HH:MM` on the clock of the config's zone. */
+  readonly resetsAt: string
 }
 
 /** What a bridge has learned of a source of the config; undefined where its Redis cannot be reached. Never throws. */
@@ -34,11 +39,14 @@ export async function readLearned(config: Config, source: string): Promise<Known
     const { prefix } = config.redis
     const sourceConfig = config.sources[source]
     if (sourceConfig === undefined) return undefined
-    const { account } = sourceConfig
+    const { account, budget } = sourceConfig
+    const dayOf = (nowMs: number) => budgetDay(nowMs, budget)
+    const ledger = createLedger({ redis, prefix, source, account, ...budget, budgetDay: dayOf })
     const grants = createGrantStore({ redis, prefix, source, account })
     return {
       learned: await createScheduleState({ redis, prefix, source, log }).load(),
       unitsOfAccount: await unitsGranted(grants, sourceConfig, systemClock.now()),
+      resetsAt: resetOf(budget, (await ledger.apiDay())?.day),
     }
   } catch {
     return undefined

@@ -42,7 +42,7 @@ export function createSourceDay(options: SourceDayOptions): () => Promise<Source
       // Hours of the wall clock: a day that begins within one also ends within one.
       const firstMs = day.startMs - (wallTime(day.startMs, profileZone(plan)) % hourMs)
       const count = Math.ceil((day.endMs - firstMs) / hourMs)
-      const resetsAt = apiDay === undefined ? plan.resetsAt : clockText(wallTime(startMs, plan.timeZone))
+      const resetsAt = resetOf(plan, apiDay)
       const { hours } = previewPlan({ ...plan, unitsPerDay, resetsAt }, saved, startMs, count)
       drawn = { untilMs: clock.monotonicMs() + drawnForMs, startMs, hours }
     }
@@ -68,6 +68,14 @@ export function createSourceDay(options: SourceDayOptions): () => Promise<Source
       })),
     }
   }
+}
+
+/** When budget days begin, `HH:MM` on the clock of the config's zone: by the API's own day where its answers showed another one. */
+export function resetOf(
+  { resetsAt, timeZone }: Pick<ScheduleOptions, 'resetsAt' | 'timeZone'>,
+  apiDay: BudgetDay | undefined,
+): string {
+  return apiDay === undefined ? resetsAt : clockText(wallTime(toMinutes(apiDay).startMs, timeZone))
 }
 
 /** The API tells when its day begins as a wait in seconds, which ends a little beside the hour. */

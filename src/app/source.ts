@@ -33,7 +33,7 @@ import type { Quarantine } from './operator-api/quarantine.ts'
 import type { RulesReport } from './rule-notices.ts'
 import { scheduleOptionsOf, unitsGranted, withUnits } from './schedule-options.ts'
 import { contextOfSource } from './source-context.ts'
-import { createSourceDay } from './source-day.ts'
+import { createSourceDay, resetOf } from './source-day.ts'
 import type { RuntimeTools } from './tools.ts'
 
 /** One source of the config: its poller and all that the poller needs. */
@@ -59,6 +59,8 @@ export interface Source {
   learned(): Promise<unknown>
   /** That its plan may use a day: its share of what the API grants the account. */
   unitsPerDay(): Promise<number>
+  /** When its budget days begin, `HH:MM` on the clock of the config's zone; the API may begin them at another time than the config. */
+  resetsAt(): Promise<string>
   /** Resolves when the poll that runs now is over; at once when none does. */
   pollOver(): Promise<unknown>
   close(): Promise<void>
@@ -233,6 +235,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     },
     learned: () => scheduleState.load(),
     unitsPerDay,
+    resetsAt: async () => resetOf(plan, (await ledger.apiDay())?.day),
     pollOver: () => polling,
     async close() {
       closing.abort(new Error('closing'))

@@ -45,6 +45,8 @@ interface SourcePlan {
   readonly learned: unknown
   /** Of its account, a day; of a bridge, those that its plan may use. */
   readonly unitsPerDay: number
+  /** When its budget days begin, as far as a bridge knows it. */
+  readonly resetsAt: string | undefined
   /** How many of the units of its account its plan may use. */
   readonly partOf?: (unitsPerDay: number) => number
   /** What its routes cost for context; only a config says that. */
@@ -108,6 +110,7 @@ async function* plansOf(
       source,
       learned: known?.learned,
       unitsPerDay: known?.unitsOfAccount ?? source.budget.unitsPerDay,
+      resetsAt: known?.resetsAt,
       partOf,
       contextOf: (plan) => contextCosts(config, name, plan),
     }
@@ -122,19 +125,24 @@ async function printPlans(sources: AsyncIterable<SourcePlan>, options: Options):
     source,
     learned,
     unitsPerDay,
+    resetsAt,
     partOf = (units: number) => units,
     contextOf,
   } of sources) {
-    const optionsAt = (units: number) => withOverrides(source, { ...options, unitsPerDay: partOf(units) })
+    // Of another time zone nothing is known.
+    const reset = resetsAt === undefined || options.timeZone !== undefined ? {} : { resetsAt }
+    const optionsAt = (units: number) => ({
+      ...withOverrides(source, { ...options, unitsPerDay: partOf(units) }),
+      ...reset,
+    })
     if (options.target !== undefined) {
       const answer = targetByProfile(options.target, learned, nowMs, optionsAt)
       if (options.json) plans.push(targetJson(options.target, answer, name))
       else printTarget(options.target, answer, name)
       continue
     }
-    const given = withOverrides(source, options)
     const unitsOfAccount = options.unitsPerDay ?? unitsPerDay
-    const schedule = { ...given, unitsPerDay: partOf(unitsOfAccount) }
+    const schedule = { ...withOverrides(source, options), ...reset, unitsPerDay: partOf(unitsOfAccount) }
     const preview = previewPlan(schedule, learned, nowMs, options.hours)
     const { alertsPerDay } = preview
     const context = contextOf?.({ unitsPerDay: schedule.unitsPerDay, unitsOfAccount, alertsPerDay })
@@ -205,11 +213,12 @@ async function* plansOfBridge(daemon: Daemon, only: string | undefined): AsyncGe
   const { sources } = (await daemon.get('/api/v1/status')) as StatusView
   for (const name of only === undefined ? sources.map((each) => each.name) : [only]) {
     const answer = await daemon.get(`/api/v1/sources/${encodeURIComponent(name)}/plan`)
-    const { budget, poll, learned, unitsPerDay } = (answer as { data: SourcePlanView }).data
+    const { budget, poll, learned, unitsPerDay, resetsAt } = (answer as { data: SourcePlanView }).data
     yield {
       name,
       learned: learned ?? undefined,
       unitsPerDay,
+      resetsAt,
       source: { budget, poll } as SourcePlan['source'],
     }
   }

@@ -9,6 +9,7 @@ import { UserError } from '../../src/lib/errors.ts'
 import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
 import { createGrantStore } from '../../src/store/grant.ts'
+import { createLedger } from '../../src/store/ledger.ts'
 import { createScheduleState } from '../../src/store/schedule-state.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { benchOptions } from '../bench/compare.ts'
@@ -203,7 +204,7 @@ describe('plan --target', () => {
     learned.learnHistory(createTrace('market', 5, 21).times)
     const args = ['--config', file('config.yaml', config), '--target', 'p95=2m']
     const { out } = await run(
-      planCommand(async () => ({ learned: learned.snapshot(), unitsOfAccount: 1_000 })),
+      planCommand(async () => ({ learned: learned.snapshot(), unitsOfAccount: 1_000, resetsAt: '00:00' })),
       ...args,
     )
     expect(out).toMatch(/UNITS A DAY +MEAN +P50 +P95 +P99/)
@@ -263,7 +264,7 @@ describe('plan --config', () => {
     learned.learnHistory(createTrace('market', 5, 21).times)
     const args = ['--config', file('config.yaml', config), '--json']
     const told = await run(
-      planCommand(async () => ({ learned: learned.snapshot(), unitsOfAccount: 1_000 })),
+      planCommand(async () => ({ learned: learned.snapshot(), unitsOfAccount: 1_000, resetsAt: '00:00' })),
       ...args,
     )
     const away = await run(
@@ -273,6 +274,20 @@ describe('plan --config', () => {
     expect(JSON.parse(told.out).learnedFrom).toBeGreaterThan(500)
     expect(JSON.parse(away.out).learnedFrom).toBe(0)
     expect(away.thrown).toBeUndefined()
+  })
+
+  it("draws budget days that begin with the API's own, where a refusal told of another reset than the config's", async () => {
+    const options = { redis: redis.client(), prefix: freshPrefix(), source: 'main' }
+    const budget = { unitsPerDay: 1_000, requestsPerMinute: 200 }
+    const dayOf = (nowMs: number) => budgetDay(nowMs, benchOptions(1_000))
+    const ledger = createLedger({ ...options, ...budget, budgetDay: dayOf })
+    // 17:00 in Tehran.
+    await ledger.countApiDay({ atMs: Date.UTC(2026, 0, 5, 13, 30), used: 0 })
+    const path = file('config.yaml', `redis: { url: "${redis.url}", prefix: ${options.prefix} }\n${config}`)
+    const { out } = await run(planCommand(readLearned), '--config', path)
+    expect(out).toContain('until the reset at 17:00 (Asia/Tehran)')
+    const elsewhere = await run(planCommand(readLearned), '--config', path, '--time-zone', 'UTC')
+    expect(elsewhere.out).toContain('until the reset at 00:00 (UTC)')
   })
 
   it('plans with the units of this config, whatever the bridge has planned with until now, or with what the API grants', async () => {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import type { SourcePlanView } from '../../src/admin/ports.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts'
 import { budgetDay, grantSchema } from '../../src/schedule/budget.ts'
@@ -141,7 +142,7 @@ it('a page of rules that is refused for the day teaches what the API grants, as 
   const wait = { retryAfter: '43200', detail: { retryAfter: 43_200 } }
   sandbox.fault({ kind: 'status', status: 429, ...wait, endpoint: 'alerts', times: 0 })
   const of = { redis: redis.client(), prefix: freshPrefix(), source: 'main' }
-  const { lines } = await startApp(`
+  const { lines, url } = await startApp(`
     redis: { url: "${redis.url}", prefix: ${of.prefix} }
     http: { listen: "127.0.0.1:0" }
     sources: { main: { baseUrl: "${sandbox.url}", token: sandbox-token, budget: { ${budgetUntil('unitsPerDay: 2000', Date.now() + 6 * hourMs)} } } }
@@ -155,6 +156,9 @@ it('a page of rules that is refused for the day teaches what the API grants, as 
     'the time of the reset',
     async () => Math.abs(Number(await learned()) - Date.now() - 12 * hourMs) < minuteMs,
   )
+  const { data } = await api<{ data: SourcePlanView }>(url, '/api/v1/sources/main/plan')
+  const resetMs = Math.round(Number(await learned()) / minuteMs) * minuteMs
+  expect(data.resetsAt).toBe(new Date(resetMs).toISOString().slice(11, 16))
 })
 
 /** A bridge that has seen three alerts, whose receiver fails until it is well. */

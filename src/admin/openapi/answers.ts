@@ -224,7 +224,10 @@ export const explanation = takes<ExplanationView>()(
 )
 
 export const sourcePlan = takes<SourcePlanView>()(
-  z.object({ source: text, budget: fields, poll: fields, unitsPerDay: count, learned: z.unknown() }),
+  z.object({
+    ...{ source: text, budget: fields, poll: fields, unitsPerDay: count },
+    ...{ resetsAt: text.optional(), learned: z.unknown() },
+  }),
 )
 
 export const seenRow = takes<SeenView>()(

@@ -141,8 +141,9 @@ export function adminPorts(options: PortsOptions): AdminPorts {
         const { config, sources } = active()
         const [source, { budget, poll } = {}] = [valuesOf(sources).get(name), config.sources[name]]
         if (source === undefined || !budget || !poll) return undefined
-        const [learned, unitsPerDay] = await Promise.all([source.learned(), source.unitsPerDay()])
-        return { source: name, budget, poll, unitsPerDay, learned: learned ?? null }
+        const known = Promise.all([source.learned(), source.unitsPerDay(), source.resetsAt()])
+        const [learned, unitsPerDay, resetsAt] = await known
+        return { source: name, budget, poll, unitsPerDay, resetsAt, learned: learned ?? null }
       },
     },
     get orphans() {
