@@ -45,9 +45,18 @@ export function unitsOfSource(
 }
 
 function learnedUnits(sharing: readonly SourceConfig[], units: number, dayShare: number): number {
-  const learned = sharing.filter(({ poll: { every } }) => every === undefined).length
-  const rest = (units - fixedPolls(sharing) * dayShare) / Math.max(1, learned)
+  const rest = (units - fixedPolls(sharing) * dayShare) / Math.max(1, learnedPaces(sharing))
   return Math.ceil(Math.max(rest, (units * learnedShareMin) / Math.max(1, sharing.length)))
+}
+
+/** How many of these sources have a learned pace. */
+function learnedPaces(sharing: readonly SourceConfig[]): number {
+  return sharing.filter(({ poll: { every } }) => every === undefined).length
+}
+
+/** How many of the sources that share an account have units of this one in their part: a fixed pace leaves its rest to learned ones. */
+export function learnedBeside({ poll: { every } }: SourceConfig, sharing: readonly SourceConfig[]): number {
+  return every === undefined ? 0 : learnedPaces(sharing)
 }
 
 const learnedShareMin = 0.05

@@ -245,9 +245,9 @@ class SourcePoller implements Poller {
     budget: BudgetView & { readonly shareLeft: number },
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { clock, sweep } = this.#deps
+    const { clock, sweep, planners } = this.#deps
     const healthy = leader.done === undefined && leader.failures === 0 && !this.#view.status.behind
-    const pagesMax = sweepPages({ ...leader, ...budget, nowMs: clock.now(), nextPoll, healthy })
+    const pagesMax = sweepPages({ ...leader, ...budget, planners, nowMs: clock.now(), nextPoll, healthy })
     if (!sweep || pagesMax === 0 || leader.sweptDay === budget.day.key) return false
     return this.#withReader(leader, signal, async (reader, ending) => {
       const { reason, pages } = await sweep(reader.read, pagesMax, ending)

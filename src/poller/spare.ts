@@ -17,20 +17,23 @@ export function sweepPages(situation: {
   readonly unitsLeft: number
   /** Units that are left of the share of sweeps. */
   readonly shareLeft: number
+  /** How many other sources, with a learned pace, have the same units: each plans to use all. */
+  readonly planners?: (() => number) | undefined
   readonly nextPoll: NextPoll
   /** When the last poll began; null before the first. */
   readonly lastStartMs: number | null
   /** Nothing failed, nothing is behind. */
   readonly healthy: boolean
 }): number {
-  const { nowMs, day, unitsLeft, shareLeft, nextPoll, lastStartMs, healthy } = situation
+  const { nowMs, day, unitsLeft, shareLeft, planners, nextPoll, lastStartMs, healthy } = situation
   const leftMs = day.endMs - nowMs
   if (!healthy || lastStartMs === null || nextPoll.state !== 'waiting') return 0
   if (leftMs > windowMs || leftMs < endGuardMs || nextPoll.atMs - nowMs < pauseMsMin) return 0
   const planMs = Math.max(1_000, nextPoll.atMs - lastStartMs)
   // Where nothing is expected, a poll a minute is enough for the few minutes that are left of the day.
   const intervalMs = quiet.has(nextPoll.nextReason) ? Math.max(planMs, quietIntervalMs) : planMs
-  const spare = unitsLeft - Math.ceil(leftMs / intervalMs) - keptUnits
+  const others = (planners?.() ?? 0) * Math.ceil(leftMs / quietIntervalMs)
+  const spare = unitsLeft - Math.ceil(leftMs / intervalMs) - others - keptUnits
   return Math.max(0, Math.min(spare, shareLeft, pagesMax))
 }
 
@@ -57,7 +60,7 @@ const quietIntervalMs = 60_000
 const keptUnits = 3
 /** Few at a time: the first page is polled in between. */
 const pagesMax = 5
-const quiet: ReadonlySet<DecisionReason> = new Set<DecisionReason>(['floor', 'even', 'fixed'])
+const quiet: ReadonlySet<DecisionReason> = new Set<DecisionReason>(['floor', 'even'])
 
 /**
  * Pages of the past, read once: on a cold start the plan does not know when alerts fire, and learns it from the rows that

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { unitsOfSource } from '../../src/config/accounts.ts'
+import { learnedBeside, unitsOfSource } from '../../src/config/accounts.ts'
 import type { SourceConfig } from '../../src/config/schema.ts'
 import { GrantedBudget, shareOf } from '../../src/poller/budget.ts'
 import { clockAt } from '../support/clock.ts'
@@ -66,4 +66,11 @@ it("the day that a source plans with is the scarcer one by its own part: another
   const shared = budgetOf((units, dayShare) => unitsOfSource(paced(), sharing, units, dayShare))
   expect((await shared.available(0)).budget.day.key).toBe('configured')
   expect((await budgetOf().available(0)).budget.day.key).toBe('theirs')
+})
+
+it('of an account, what a fixed pace leaves is in its part and in those of the learned ones', () => {
+  const [fixed, learned] = [paced(minuteMs), paced()]
+  const sharing = [fixed, learned, paced(2 * minuteMs), learned]
+  expect([fixed, learned].map((each) => learnedBeside(each, sharing))).toEqual([2, 0])
+  expect(learnedBeside(fixed, [fixed])).toBe(0)
 })

@@ -25,6 +25,12 @@ describe('a sweep', () => {
       5,
     ],
     ['counts a slow plan as it is', { unitsLeft: 8, nextReason: 'fixed', nextInMs: 9 * minuteMs }, 2],
+    ['counts a quick fixed pace as it is', { unitsLeft: 123, nextReason: 'fixed', nextInMs: 9_000 }, 0],
+    [
+      'leaves each source with a learned pace that has the same units a poll a minute',
+      { unitsLeft: 47, nextReason: 'fixed', nextInMs: 9 * minuteMs, planners: () => 2 },
+      1,
+    ],
     ['does not run before the first poll', { unitsLeft: 500, lastStartMs: null }, 0],
     ['does not run while something is wrong', { unitsLeft: 500, healthy: false }, 0],
     ['does not run while a limit holds', { unitsLeft: 500, state: 'held' }, 0],

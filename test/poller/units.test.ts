@@ -167,6 +167,34 @@ describe('units that would expire', () => {
   })
 })
 
+describe('units that a source with a learned pace has, too', () => {
+  it.each([
+    [0, [5]],
+    [1, []],
+  ])(
+    'go into a sweep only where such sources, of which there are %d, need them not',
+    async (beside, taken) => {
+      const { replica, redis, sandbox, ledger } = await rig({
+        everyMs: 60_000,
+        budgetDay: (nowMs) => ({ key: 'today', startMs: nowMs - 86_000_000, endMs: nowMs + 15 * 60_000 }),
+      })
+      // For 15 polls of its own, and as many of the other.
+      await ledger.reserve({ cost: 1_000 - 31, purpose: 'poll' })
+      const sweeps: number[] = []
+      replica(redis, {
+        planners: () => beside,
+        async sweep(_, pagesMax) {
+          sweeps.push(pagesMax)
+          return { reason: 'round_done', pages: 0, newAlerts: 0, quarantined: 0, depth: 100 }
+        },
+      })
+      await untilCalls(sandbox, 1)
+      expect(await callsDuring(sandbox, 200)).toBe(0)
+      expect(sweeps).toEqual(taken)
+    },
+  )
+})
+
 describe('the units of the day', () => {
   it("are those of the API's own day where it told of another one, also while a poll runs", async () => {
     const { replica, redis, ledger, metrics } = await rig()
