@@ -197,6 +197,12 @@ export interface SourcePlanView {
   /** That its plan may use a day: its share of what the API grants the account. */
   readonly unitsPerDay: number
   /**
+   * The units a day that the API grants its account, and of each source that spends them, itself included, `poll.every` in
+   * milliseconds, null where the pace is learned. Bridges of before left both out.
+   */
+  readonly unitsOfAccount?: number | undefined
+  readonly paces?: readonly (number | null)[] | undefined
+  /**
    * When its budget days begin, `HH:MM` on the clock of the budget's zone; the API may begin them at another time than the config.
    * Bridges of before left it out.
    */

@@ -59,6 +59,8 @@ export interface Source {
   learned(): Promise<unknown>
   /** That its plan may use a day: its share of what the API grants the account. */
   unitsPerDay(): Promise<number>
+  /** That the API grants its account a day. */
+  unitsOfAccount(): Promise<number>
   /** When its budget days begin, `HH:MM` on the clock of the config's zone; the API may begin them at another time than the config. */
   resetsAt(): Promise<string>
   /** Resolves when the poll that runs now is over; at once when none does. */
@@ -236,6 +238,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     },
     learned: () => scheduleState.load(),
     unitsPerDay,
+    unitsOfAccount: granted,
     resetsAt: async () => resetOf(plan, (await ledger.apiDay())?.day),
     pollOver: () => polling,
     async close() {

@@ -43,7 +43,7 @@ interface SourcePlan {
   readonly name: string
   readonly source: Pick<SourceConfig, 'budget' | 'poll'>
   readonly learned: unknown
-  /** Of its account, a day; of a bridge, those that its plan may use. */
+  /** Of its account, a day; of a bridge of before, those that its plan may use. */
   readonly unitsPerDay: number
   /** When its budget days begin, as far as a bridge knows it. */
   readonly resetsAt: string | undefined
@@ -213,13 +213,13 @@ async function* plansOfBridge(daemon: Daemon, only: string | undefined): AsyncGe
   const { sources } = (await daemon.get('/api/v1/status')) as StatusView
   for (const name of only === undefined ? sources.map((each) => each.name) : [only]) {
     const answer = await daemon.get(`/api/v1/sources/${encodeURIComponent(name)}/plan`)
-    const { budget, poll, learned, unitsPerDay, resetsAt } = (answer as { data: SourcePlanView }).data
+    const { budget, poll, learned, resetsAt, paces, ...units } = (answer as { data: SourcePlanView }).data
+    const source = { budget, poll } as SourcePlan['source']
+    const sharing = paces?.map((every) => ({ poll: every === null ? {} : { every } }))
     yield {
-      name,
-      learned: learned ?? undefined,
-      unitsPerDay,
-      resetsAt,
-      source: { budget, poll } as SourcePlan['source'],
+      ...{ name, source, resetsAt, learned: learned ?? undefined },
+      unitsPerDay: units.unitsOfAccount ?? units.unitsPerDay,
+      partOf: (all) => (sharing === undefined ? all : unitsOfSource(source, sharing, all)),
     }
   }
 }

@@ -22,8 +22,12 @@ export function sharersOf(sources: Config['sources'], name: string): number {
   return Math.max(1, sharingWith(sources, name).length)
 }
 
+interface Paced {
+  readonly poll: Pick<SourceConfig['poll'], 'every'>
+}
+
 /** How many polls a day these sources make where `poll.every` fixes their pace. */
-export function fixedPolls(sharing: readonly SourceConfig[]): number {
+export function fixedPolls(sharing: readonly Paced[]): number {
   return sharing.flatMap(({ poll: { every } }) => every ?? []).reduce((sum, every) => sum + dayMs / every, 0)
 }
 
@@ -33,8 +37,8 @@ export function fixedPolls(sharing: readonly SourceConfig[]): number {
  * equal part of all. Where its pace is fixed: what those of the others leave, or its share of a need that is larger than the units.
  */
 export function unitsOfSource(
-  { poll: { every } }: SourceConfig,
-  sharing: readonly SourceConfig[],
+  { poll: { every } }: Paced,
+  sharing: readonly Paced[],
   units: number,
   dayShare = 1,
 ): number {
@@ -44,18 +48,18 @@ export function unitsOfSource(
   return Math.ceil(all > units ? (units * own) / all : units - (all - own))
 }
 
-function learnedUnits(sharing: readonly SourceConfig[], units: number, dayShare: number): number {
+function learnedUnits(sharing: readonly Paced[], units: number, dayShare: number): number {
   const rest = (units - fixedPolls(sharing) * dayShare) / Math.max(1, learnedPaces(sharing))
   return Math.ceil(Math.max(rest, (units * learnedShareMin) / Math.max(1, sharing.length)))
 }
 
 /** How many of these sources have a learned pace. */
-function learnedPaces(sharing: readonly SourceConfig[]): number {
+function learnedPaces(sharing: readonly Paced[]): number {
   return sharing.filter(({ poll: { every } }) => every === undefined).length
 }
 
 /** How many of the sources that share an account have units of this one in their part: a fixed pace leaves its rest to learned ones. */
-export function learnedBeside({ poll: { every } }: SourceConfig, sharing: readonly SourceConfig[]): number {
+export function learnedBeside({ poll: { every } }: Paced, sharing: readonly Paced[]): number {
   return every === undefined ? 0 : learnedPaces(sharing)
 }
 

@@ -3,7 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { planCommand } from '../../src/cli/plan.ts'
+import { startApp } from '../support/app.ts'
 import { run } from '../support/cli.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
+import { startSandbox } from '../support/sandbox.ts'
+
+const redis = useRedis()
 
 let folder: string
 beforeEach(() => {
@@ -91,3 +96,23 @@ describe('plan --config of two sources of one account', () => {
     expect(fast?.hours.reduce((sum, hour) => sum + hour.polls, 0)).toBeGreaterThan(1_400)
   })
 })
+
+it('plan --url takes and names the units of the account, as plan --config does', async () => {
+  const sandbox = await startSandbox({ tokens: [{ value: 'one' }, { value: 'two' }] })
+  const source = (token: string, poll: string) =>
+    `{ baseUrl: "${sandbox.url}", token: ${token}, account: desk, budget: { unitsPerDay: 2000 }, poll: ${poll} }`
+  const { url } = await startApp(`
+    redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
+    http: { listen: "127.0.0.1:0" }
+    sources: { s0: ${source('one', '{}')}, s1: ${source('two', '{ every: 2m }')} }
+    sinks: { hook: { type: webhook, url: "http://127.0.0.1:9" } }
+    routes: [{ sinks: [hook] }]
+  `)
+  const units = async (...args: string[]) => {
+    const { out } = await run(planCommand(), ...args, '--source', 's0', '--json')
+    return JSON.parse(out).unitsPerDay
+  }
+  const config = configOf(['{}', '{ every: 2m }'])
+  for (const args of [[], ['--units-per-day', '1000'], ['--target', 'mean=40s']])
+    expect(await units('--url', url, ...args)).toBe(await units('--config', config, ...args))
+}, 30_000)

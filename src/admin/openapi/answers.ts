@@ -226,6 +226,7 @@ export const explanation = takes<ExplanationView>()(
 export const sourcePlan = takes<SourcePlanView>()(
   z.object({
     ...{ source: text, budget: fields, poll: fields, unitsPerDay: count },
+    ...{ unitsOfAccount: count.optional(), paces: z.array(z.number().nullable()).optional() },
     ...{ resetsAt: text.optional(), learned: z.unknown() },
   }),
 )

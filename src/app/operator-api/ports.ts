@@ -3,6 +3,7 @@ import type { AdminPorts, ReloadResult, SilencesPort } from '../../admin/ports.t
 import type { StatusFacts, StatusView } from '../../admin/status-view.ts'
 import { findingsText, verdictOf } from '../../admin/verdict.ts'
 import { alertOfKey } from '../../alert/alert.ts'
+import { sharingWith } from '../../config/accounts.ts'
 import { sinkActivity } from '../../delivery/records/activity.ts'
 import { newestOf, sampleOf } from '../../delivery/records/sample.ts'
 import { openReader } from '../../delivery/records/search.ts'
@@ -141,9 +142,12 @@ export function adminPorts(options: PortsOptions): AdminPorts {
         const { config, sources } = active()
         const [source, { budget, poll } = {}] = [valuesOf(sources).get(name), config.sources[name]]
         if (source === undefined || !budget || !poll) return undefined
-        const known = Promise.all([source.learned(), source.unitsPerDay(), source.resetsAt()])
-        const [learned, unitsPerDay, resetsAt] = await known
-        return { source: name, budget, poll, unitsPerDay, resetsAt, learned: learned ?? null }
+        const units = Promise.all([source.unitsPerDay(), source.unitsOfAccount()])
+        const [learned, resetsAt] = await Promise.all([source.learned(), source.resetsAt()])
+        const [unitsPerDay, unitsOfAccount] = await units
+        const paces = sharingWith(config.sources, name).map((each) => each.poll.every ?? null)
+        const plan = { source: name, budget, poll, resetsAt, learned: learned ?? null }
+        return { ...plan, unitsPerDay, unitsOfAccount, paces }
       },
     },
     get orphans() {
