@@ -83,12 +83,21 @@ export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
     return (await ports.sinks.probe(name)) ? { sink: name, state: 'probing' } : noSink(reply, name)
   })
 
+  const noSource = (reply: FastifyReply, name: string) =>
+    sendProblem(reply, { status: 404, detail: `There is no source ${name}.` })
   post('poll more often', '/api/v1/sources/:name/hot', hotAbout, async (request, reply) => {
     const { name } = named.parse(request.params)
     const untilMs = hotUntil(request.body, deps.clock.now())
     if (await ports.sources.hot(name, untilMs))
       return { source: name, until: new Date(untilMs).toISOString() }
-    return sendProblem(reply, { status: 404, detail: `There is no source ${name}.` })
+    return noSource(reply, name)
+  })
+  post('poll as planned', '/api/v1/sources/:name/hot/end', coolAbout, async (request, reply) => {
+    const { name } = named.parse(request.params)
+    const { until } = cool.parse(request.body ?? {})
+    return (await ports.sources.cool(name, until))
+      ? { source: name, state: 'planned' }
+      : noSource(reply, name)
   })
 
   if (ports.silences) registerSilenceActions(app, deps, ports.silences)
@@ -177,6 +186,8 @@ const hot = z.union(
   },
 )
 
+const cool = z.strictObject({ until: instantField.optional() })
+
 function hotUntil(body: unknown, nowMs: number): number {
   return hot
     .transform((order) => ('until' in order ? order.until : nowMs + order.for))
@@ -224,4 +235,8 @@ const probeAbout = {
 const hotAbout = {
   ...{ says: 'Polls a source more often for a while', body: hot },
   answer: z.object({ source: z.string(), until: instant }),
+}
+const coolAbout = {
+  ...{ says: 'Ends that a source is polled more often', body: cool },
+  answer: z.object({ source: z.string(), state: z.literal('planned') }),
 }

@@ -166,6 +166,8 @@ interface SourcesPort {
    * is fixed.
    */
   hot(name: string, untilMs: number): Promise<boolean>
+  /** Ends that; with `untilMs` only where it is still to last until then: else a UserError. */
+  cool(name: string, untilMs: number | undefined): Promise<boolean>
   /** The budget day that runs, hour by hour; undefined when there is no such source. */
   day(name: string): Promise<SourceDayView | undefined>
   /** What the walk knows of a row of the feed; undefined when there is no such source. */

@@ -47,6 +47,8 @@ export interface Runtime {
   readonly quarantine: QuarantinePort
   /** False when there is no such source; throws a UserError when its pace is fixed. */
   hot(source: string, untilMs: number): Promise<boolean>
+  /** False when there is no such source; throws a UserError when it is hot until another time than `untilMs`. */
+  cool(source: string, untilMs: number | undefined): Promise<boolean>
   readonly sender: Sender
   readonly pauses: Pauses
   readonly sinkQuarters: SinkQuarters
@@ -230,6 +232,12 @@ class ConfiguredRuntime implements Runtime {
       )
     await source?.hot(untilMs)
     return source !== undefined
+  }
+
+  async cool(name: string, untilMs: number | undefined): Promise<boolean> {
+    const done = await valuesOf(this.#active.sources).get(name)?.cool(untilMs)
+    if (done === false) throw new UserError(`Source ${name} is not polled more often until that time.`)
+    return done !== undefined
   }
 
   async #findings() {

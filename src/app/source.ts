@@ -52,6 +52,8 @@ export interface Source {
   counts(): Promise<QuarantineCounts & { unrouted: number }>
   readonly quarantine: Quarantine
   hot(untilMs: number): Promise<void>
+  /** False where it is hot until another time than `untilMs`. */
+  cool(untilMs: number | undefined): Promise<boolean>
   /** The budget day that runs, hour by hour. */
   day(): Promise<SourceDayView>
   seen(id: number): Promise<Omit<SeenView, 'source' | 'id' | 'dropped'>>
@@ -222,6 +224,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       counts: () => quarantined.counts(),
     },
     hot: (untilMs) => override.setHot(untilMs, clock.now()),
+    cool: (untilMs) => override.endHot(untilMs),
     day: createSourceDay({
       ...{ redis, plan, clock, unitsPerDay, spender: { prefix, source, account } },
       sharers: () => sharers(source),

@@ -11,6 +11,8 @@ export interface SourceOverride {
   hotUntilMs(nowMs: number): Promise<number>
   /** An instant that has passed removes the request. */
   setHot(untilMs: number, nowMs: number): Promise<void>
+  /** With `untilMs`, only where it is still asked until then: false where it is not. */
+  endHot(untilMs?: number): Promise<boolean>
 }
 
 export function createSourceOverride(options: {
@@ -30,5 +32,15 @@ export function createSourceOverride(options: {
       if (untilMs <= nowMs) await redis.del(override)
       else await redis.set(override, String(Math.round(untilMs)), 'PX', Math.ceil(untilMs - nowMs))
     },
+    async endHot(untilMs) {
+      if (untilMs === undefined) await redis.del(override)
+      return untilMs === undefined || (await redis.eval(endScript, 1, override, String(untilMs))) === 1
+    },
   }
 }
+
+/** KEYS instant · ARGV the one that is to end · Returns 1 where it was that one. */
+const endScript = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])
+`

@@ -113,6 +113,18 @@ const actions: [path: string, body: object | undefined, order: [string, ...unkno
     ['hot', 'main', nowMs + hourMs],
     { source: 'main', until: iso(nowMs + hourMs) },
   ],
+  [
+    '/api/v1/sources/main/hot/end',
+    undefined,
+    ['cool', 'main', undefined],
+    { source: 'main', state: 'planned' },
+  ],
+  [
+    '/api/v1/sources/main/hot/end',
+    { until: iso(nowMs + hourMs) },
+    ['cool', 'main', nowMs + hourMs],
+    { source: 'main', state: 'planned' },
+  ],
 ]
 const paths = [...new Set(actions.map(([path]) => path)), '/api/v1/silences']
 
@@ -180,6 +192,7 @@ describe('with the token', () => {
 
   test('a source that is not there cannot run hot', async () => {
     expect(problemOf(await rig().post('/api/v1/sources/other/hot', { for: '1m' }), 404)).toContain('other')
+    expect(problemOf(await rig().post('/api/v1/sources/other/hot/end'), 404)).toContain('other')
   })
 
   test.each<[string, unknown, string]>([

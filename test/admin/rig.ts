@@ -119,6 +119,7 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
     },
     sources: {
       hot: note('hot', (name: string) => name === 'main'),
+      cool: note('cool', (name: string) => name === 'main'),
       day: note('day', (name: string) => (name === 'main' ? sourceDay : undefined)),
       seen: note('seen', (source: string, id: number) =>
         source === 'main'

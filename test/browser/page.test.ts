@@ -36,8 +36,9 @@ async function rig(
     (await api<{ data: DeliveryRow[] }>(url, `/api/v1/deliveries?state=${state}&limit=100`)).data
   const some = (state: string, count: number) =>
     until(`${count} ${state}`, async () => (await rows(state)).length === count, 30_000)
+  const hotUntil = async () => (await api<StatusView>(url, '/api/v1/status')).sources[0]?.plan?.hotUntil
   const audit = async () => (await api<{ data: AuditRow[] }>(url, '/api/v1/audit')).data
-  return { ...started, sandbox, hook, text, sinkNow, some, rows, audit }
+  return { ...started, sandbox, hook, text, sinkNow, hotUntil, some, rows, audit }
 }
 
 const said = (page: Page) => page.locator('#act-said')
@@ -88,7 +89,7 @@ const close = (page: Page) => page.locator('#act-close').click()
 
 describe('a button', () => {
   it('asks for the token once, says when it is refused, pauses a sink with a comment, and takes that back', async () => {
-    const { url, sinkNow, audit } = await rig(204)
+    const { url, sinkNow, hotUntil, audit } = await rig(204)
     const { page, complaints } = await open(url)
     await page.getByRole('button', { name: 'Pause', exact: true }).click()
     const token = page.locator('#act-token input')
@@ -129,16 +130,30 @@ describe('a button', () => {
     await page.locator('#sink-hook').getByText('taking').waitFor()
     await page.getByRole('button', { name: 'Poll more often' }).click()
     expect(await carryOut(page, /^Done/)).toMatch(/^Done: until /)
+    await page.locator('#act-undo').click()
+    await said(page).filter({ hasText: 'Taken back.' }).waitFor()
+    await close(page)
+    await until('it is polled as planned', async () => (await hotUntil()) === null)
+    await page.getByRole('button', { name: 'Poll more often' }).click()
+    await carryOut(page, /^Done/)
+    await fetch(`${url}/api/v1/sources/main/hot`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
+      body: '{"for":"3h"}',
+    })
+    await page.locator('#act-undo').click()
+    await said(page).filter({ hasText: 'another operator has changed it since' }).waitFor()
     await close(page)
     await page.getByText('Polled more often on request').waitFor()
     expect((await audit()).map(({ action }) => action)).toEqual([
+      ...['poll more often', 'poll more often', 'poll as planned'],
       ...['poll more often', 'resume sink', 'pause sink', 'resume sink', 'pause sink'],
     ])
     // In no address, storage or cookie.
     expect(
       await page.evaluate('[location.href, document.cookie, localStorage.length, sessionStorage.length]'),
     ).toEqual([...[`${url}/`, '', 0, 0]])
-    expect(complaints.filter((text) => !/ 401 | 429 /.test(text))).toEqual([])
+    expect(complaints.filter((text) => !/ 401 | 409 | 429 /.test(text))).toEqual([])
   })
 
   it('sends or deletes what is dead, as a group or one alone, and sends again what was delivered', async () => {
@@ -259,7 +274,7 @@ describe('a button', () => {
       await carryOut(page, /^Done/)
       await others('pause', change)
       await page.locator('#act-undo').click()
-      await said(page).filter({ hasText: 'another operator has paused it since' }).waitFor()
+      await said(page).filter({ hasText: 'another operator has changed it since' }).waitFor()
       expect(await sinkNow()).toMatchObject({ state: 'paused', reason: change.comment })
       await close(page)
     }
@@ -270,7 +285,7 @@ describe('a button', () => {
     await others('resume', {})
     await others('pause', {})
     await page.locator('#act-undo').click()
-    await said(page).filter({ hasText: 'another operator has paused it since' }).waitFor()
+    await said(page).filter({ hasText: 'another operator has changed it since' }).waitFor()
     expect(await sinkNow()).toMatchObject({ state: 'paused' })
   })
 

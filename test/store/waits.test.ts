@@ -87,6 +87,17 @@ describe('a wish for more polls', () => {
     await at.redis.set(keys.override, String(year5195Ms))
     expect(await override.hotUntilMs(nowMs)).toBe(0)
   })
+
+  it('ends early, but not where it is another one by now', async () => {
+    const override = createSourceOverride(given())
+    await override.setHot(nowMs + dayMs, nowMs)
+    expect(await override.endHot(nowMs + 1)).toBe(false)
+    expect(await override.hotUntilMs(nowMs)).toBe(nowMs + dayMs)
+    expect(await override.endHot(nowMs + dayMs)).toBe(true)
+    expect(await override.hotUntilMs(nowMs)).toBe(0)
+    await override.setHot(nowMs + dayMs, nowMs)
+    expect([await override.endHot(), await override.hotUntilMs(nowMs)]).toEqual([true, 0])
+  })
 })
 
 describe('the status of a poller', () => {

@@ -163,9 +163,10 @@ export const actScript = `
       $('-undo').onclick = () => run(async () => {
         const { method, path, body = {}, endsAt } = act.undo
         const left = endsAt ? { for: Math.max(1, Math.ceil((Date.parse(endsAt) - Date.now() - skewMs) / 1000)) + 's' } : {}
-        const given = { ...body, ...left, ...(body.id === ':id' ? { id: said.id } : {}) }
+        const own = Object.entries(body).map(([name, value]) => [name, value === ':' + name ? said[name] : value])
+        const given = { ...Object.fromEntries(own), ...left }
         await call(method, path.replace(':id', said.data?.id), method === 'POST' ? given : undefined).catch((error) => {
-          throw error.status === 409 ? new Error(words.pausedSince) : error
+          throw error.status === 409 ? new Error(words.changedSince) : error
         })
         if (act !== current) return
         say(words.takenBack)

@@ -16,7 +16,7 @@ interface ActionButton {
   readonly fields?: readonly ActionField[]
   /** Answers what would happen; asked again when a field changes. */
   readonly preview?: string
-  /** Takes back what was done, if nobody has done other since; `:id` is the id in the answer. */
+  /** Takes back what was done, if nobody has done other since; `:id` and `:until` are those of the answer. */
   readonly undo?: {
     readonly method: 'POST' | 'DELETE'
     readonly path: string

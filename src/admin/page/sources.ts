@@ -71,7 +71,7 @@ ${day ? dayChart(day, times) : null}
 ${source.plan ? planNote(source.plan, times) : null}
 ${source.polledBy === null ? null : html`<p class="plan">${words.polledBy(inPageTime(source.polledBy, times))}</p>`}
 ${source.rules && source.rules.silentCount > 0 ? silentRules(source.rules, times) : null}
-${buttonRow(canAct && nextReason !== 'fixed', [hotButton(source.name, words)])}
+${buttonRow(canAct && nextReason !== 'fixed', [hotButton(source, words)])}
 </article>`
 }
 
@@ -83,11 +83,12 @@ function inPageTime(name: string, times: Times): HtmlPart {
   return times.words.process(machine, id, `${times.date(since)} ${times.clock(since)}`)
 }
 
-function hotButton(name: string, words: PageWords): Html {
+/** Taken back is only what began it: of one that lasts already, another end is asked for. */
+function hotButton({ name, plan }: SourceView, words: PageWords): Html {
+  const path = `/api/v1/sources/${encodeURIComponent(name)}/hot`
   return actionButton({
-    label: words.hot,
-    ask: words.hotAsk(name),
-    path: `/api/v1/sources/${encodeURIComponent(name)}/hot`,
+    ...{ label: words.hot, ask: words.hotAsk(name), path },
+    ...(plan?.hotUntil ? {} : { undo: { method: 'POST', path: `${path}/end`, body: { until: ':until' } } }),
     fields: [{ name: 'for', label: words.fields.for, value: '30m', options: ['10m', '30m', '1h', '3h'] }],
   })
 }

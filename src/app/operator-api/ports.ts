@@ -129,6 +129,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     },
     sources: {
       hot: (name, untilMs) => running().hot(name, untilMs),
+      cool: (name, untilMs) => running().cool(name, untilMs),
       day: async (name) => valuesOf(active().sources).get(name)?.day(),
       async seen(name, id) {
         const config = active()

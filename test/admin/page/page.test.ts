@@ -45,6 +45,7 @@ describe('the status page', () => {
     const { text: none } = await page({
       sources: {
         hot: async () => true,
+        cool: async () => true,
         day: () => Promise.reject(new Error('Redis is away')),
         plan: async () => undefined,
         seen: async () => undefined,
@@ -59,6 +60,7 @@ describe('the status page', () => {
         {
           sources: {
             hot: async () => true,
+            cool: async () => true,
             day: async () => ({ ...sourceDay, sharers: 2 }),
             plan: async () => undefined,
             seen: async () => undefined,

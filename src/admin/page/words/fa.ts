@@ -246,6 +246,7 @@ export const persian: PageWords = {
     'resume sink': 'ادامهٔ مقصد',
     'probe sink': 'آزمایش مقصد',
     'poll more often': 'پرس‌وجوی بیشتر',
+    'poll as planned': 'پایان پرس‌وجوی بیشتر',
     silence: 'بی‌صدا کردن',
     'end silence': 'پایان بی‌صدایی',
     'move orphan': 'جابه‌جایی بی‌صاحب',

@@ -35,7 +35,7 @@ export const scriptWords = {
     until: 'until {}',
     silenced: 'silenced until {}',
     takenBack: 'Taken back.',
-    pausedSince: 'Not taken back: another operator has paused it since.',
+    changedSince: 'Not taken back: another operator has changed it since.',
   },
   fa: {
     units: { d: ' روز', h: ' ساعت', m: ' دقیقه', s: ' ثانیه' },
@@ -77,7 +77,7 @@ export const scriptWords = {
     until: 'تا {}',
     silenced: 'بی‌صدا تا {}',
     takenBack: 'برگردانده شد.',
-    pausedSince: 'برگردانده نشد: پس از آن کس دیگری آن را متوقف کرده است.',
+    changedSince: 'برگردانده نشد: پس از آن کس دیگری آن را تغییر داده است.',
   },
 }
 
