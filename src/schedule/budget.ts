@@ -92,7 +92,7 @@ export interface Lesson {
   readonly text: string
 }
 
-/** Fewer units than this share of the configured ones say that somebody else spent today, unless an earlier day showed as many. */
+/** Fewer units than this share of the configured ones say that somebody else spent today, unless the day before showed as many. */
 const ownShareMin = 0.05
 /** Resets that are this close to the expected one are the same one. */
 const resetToleranceMs = 10 * 60_000
@@ -144,7 +144,8 @@ export function learnRefusal(refusal: BudgetRefusal): Lesson {
   const known = earlier?.refused && atMs - earlier.refused.atMs <= repeatMs ? earlier.refused : undefined
   const isSame = known && Math.abs(unitsUsed - known.units) <= Math.max(1, sameSizeShare * known.units)
   const startMs = inApiDay ? apiDay.day.startMs : isNew ? (saidMs ?? atMs) - dayMs : day.startMs
-  const isRepeated = isSame && (earlier?.unitsPerDay != null || known.atMs < startMs)
+  const isOfDayBefore = known !== undefined && known.atMs < startMs && known.atMs >= startMs - dayMs
+  const isRepeated = isSame && (earlier?.unitsPerDay != null || isOfDayBefore)
   const smaller = shows && (isRepeated || unitsUsed >= unitsPerDay * ownShareMin)
   const grant: Grant = {
     v: 1,

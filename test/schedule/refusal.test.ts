@@ -60,7 +60,7 @@ describe('a refusal by the API', () => {
     expect(text).toContain('somebody else')
   })
 
-  it('after the same handful on two days is believed; on one day, or after other handfuls, it is not', () => {
+  it('after the same handful on two days in a row is believed; on one day, a week later, or after other handfuls, it is not', () => {
     const { grant: earlier } = learnRefusal({ ...at10, unitsUsed: 20 })
     const again = { ...at10, earlier, unitsUsed: 20 }
     const tomorrow = { ...again, atMs: 26 * hourMs, retryAfterMs: 22 * hourMs, day: nextDay }
@@ -68,6 +68,10 @@ describe('a refusal by the API', () => {
       learnRefusal({ ...again, atMs: 11 * hourMs, retryAfterMs: 13 * hourMs }).grant.unitsPerDay,
     ).toBeNull()
     expect(learnRefusal({ ...tomorrow, unitsUsed: 35 }).grant.unitsPerDay).toBeNull()
+    // As another program's job that takes all that is left once a week: the days between have all units.
+    const nextWeek = { key: '2026-11-28', startMs: 7 * 24 * hourMs, endMs: 8 * 24 * hourMs }
+    const aWeekLater = { ...again, atMs: nextWeek.startMs + 10 * hourMs, day: nextWeek }
+    expect(learnRefusal(aWeekLater).grant.unitsPerDay).toBeNull()
     const { grant } = learnRefusal(tomorrow)
     expect(grant.unitsPerDay).toBe(20)
     // One more was asked for in vain, at the end of that day.
