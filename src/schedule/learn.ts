@@ -38,6 +38,8 @@ const dayMs = 86_400_000
 const historyDaysMax = 120
 /** Longer without a poll is an outage. */
 const outageMs = 3_600_000
+/** A poll that comes later than this many of the longest gaps of a plan was kept from coming. */
+const planGapsMax = 1.5
 /** Days of a history that the policies are scored on. */
 const scoredDays = 14
 /** What a day adds to the average of further pages. */
@@ -67,14 +69,16 @@ export function learnPoll(
   const { recent } = memory
   const fromMs = recent.atMs || poll.atMs
   // The alerts that fired during an outage do not show how often alerts fire now, nor how good the plan is.
-  const sinceMs = Math.max(fromMs, poll.atMs - Math.max(outageMs, planGapMs(options, expectation)))
+  const planMs = planGapMs(options, expectation)
+  const sinceMs = Math.max(fromMs, poll.atMs - Math.max(outageMs, planMs))
   const fired = poll.firedAtMs.toSorted((a, b) => a - b)
   const events = eventsOf(recent.event, fired, (at) => expectedRate(expectation, at))
   const current = events.filter((at) => at >= sinceMs || sinceMs === fromMs)
   if (expectation && sinceMs === fromMs) {
     for (const at of current) judge(memory, expectation, at)
     spendUntil(memory.family, expectation.paces, poll.atMs)
-    if (!wasBehind)
+    // A shorter outage, too, is not the plan's doing: the guard would keep it at the even pace for weeks.
+    if (!wasBehind && poll.atMs - fromMs <= planGapsMax * planMs)
       noteWaits(memory.guard, expectation.forecast.day, memory.family.unitsPerDay, poll.atMs, fired)
   }
   let profileChanged = false

@@ -101,6 +101,24 @@ describe('an outage', () => {
     expect(after.reason).not.toBe('burst')
     expect(after.atMs - backMs).toBeLessThan(3 * minuteMs)
   })
+
+  it('of fifty minutes, less than the hour from which nothing is learned of the time, costs the plan none of what it won', () => {
+    const wonOf = () => (schedule.snapshot() as { guard: { won: number } }).guard.won
+    const alerts = (count: number, atMs: number) => Array.from({ length: count }, () => atMs - 10_000)
+    for (let at = nightMs; at < nightMs + 30 * minuteMs; at += minuteMs) {
+      schedule.next(at, budget(1_500))
+      schedule.observe({ ...quiet(at), firedAtMs: alerts(1, at) })
+    }
+    const before = wonOf()
+    const backMs = nightMs + 80 * minuteMs
+    schedule.next(backMs, budget(1_500))
+    schedule.observe({ ...quiet(backMs), firedAtMs: alerts(40, nightMs + 40 * minuteMs) })
+    expect(wonOf()).toBe(before)
+    // A gap of the plan itself is counted.
+    schedule.next(backMs, budget(1_500))
+    schedule.observe({ ...quiet(backMs + 2 * minuteMs), firedAtMs: alerts(1, backMs + minuteMs) })
+    expect(wonOf()).not.toBe(before)
+  })
 })
 
 describe('a fixed pace', () => {
