@@ -236,7 +236,7 @@ export interface SourceHour {
 export interface SilencesPort {
   list(): Promise<readonly SilenceView[]>
   add(silence: NewSilence): Promise<SilenceView>
-  /** How many of the last day's alerts a silence with this match would have held back. */
+  /** How many of the last day's alerts a silence with this match would have matched, also of those held back already. */
   preview(match: WrittenMatch): Promise<SilencePreview>
   /** False when there is none with this id. */
   expire(id: string): Promise<boolean>

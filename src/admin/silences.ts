@@ -34,7 +34,7 @@ export function registerSilenceActions(app: FastifyInstance, deps: AdminDeps, si
   registerAction(app, deps, {
     method: 'POST',
     path: '/api/v1/silences/preview',
-    says: 'How many alerts of the last day a match would have held back',
+    says: 'How many alerts of the last day a match fits',
     body: preview,
     answer: silencePreview,
     act: (request) => silences.preview(preview.parse(request.body ?? {}).match),

@@ -57,7 +57,7 @@ function addCommand(): Command {
     })
 }
 
-/** What the silence would have held back; empty where the bridge does not say, since the silence is set all the same. */
+/** How many alerts the silence would have matched; empty where the bridge does not say, since the silence is set all the same. */
 async function matchingText(daemon: Daemon, given: readonly string[]): Promise<string> {
   const asked = daemon.post('/api/v1/silences/preview', { match: matchOf(given) })
   const answer = await asked.catch((thrown: unknown) => {

@@ -16,6 +16,8 @@ export interface WithheldStore {
   of(id: number): Promise<WithheldRecord | undefined>
   /** The same of several, in their order. */
   ofAll(ids: readonly number[]): Promise<readonly (WithheldRecord | undefined)[]>
+  /** Those that were withheld since, the last first, in parts; one may come twice. */
+  since(fromMs: number): AsyncGenerator<readonly WithheldRecord[]>
   /** Adds to the fired alerts those that are missing there: of an earlier version, or of another name of the source. */
   addToFired(): Promise<void>
 }
@@ -69,6 +71,13 @@ export function createWithheldStore({
     },
     async of(id) {
       return recordOf(await redis.hget(held, String(id)))
+    },
+    async *since(fromMs) {
+      for (let from = 0; ; from += batchMax) {
+        const ids = await redis.zrevrangebyscore(heldTimes, '+inf', fromMs, 'LIMIT', from, batchMax)
+        if (ids.length === 0) return
+        yield (await ofAll(ids.map(Number))).filter((record) => record !== undefined)
+      }
     },
     async addToFired() {
       // The oldest first: where those are there, all are.

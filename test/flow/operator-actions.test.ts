@@ -145,6 +145,28 @@ it('the preview of a silence looks at all alerts of the last day, however many t
   })
 })
 
+it('the preview of a silence counts what is held back already, too', async () => {
+  const sandbox = await startSandbox()
+  const hook = await startWebhookReceiver()
+  const { url } = await startApp(
+    bridgeConfig({ redis, prefix: freshPrefix(), feed: sandbox.url, sinks: { hook: hook.url } }),
+  )
+  const post = async (path: string, body: object) => {
+    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+    return (await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })).json()
+  }
+  const rows = async (state: string) =>
+    (await api<{ data: unknown[] }>(url, `/api/v1/deliveries?state=${state}&limit=100`)).data.length
+  await post('/api/v1/silences', { match: { kind: 'noisy' }, for: '1h' })
+  sandbox.fireMany(30, { kind: 'noisy' })
+  sandbox.fire({ kind: 'other' })
+  await until('both are there', async () => (await rows('held')) === 30 && (await rows('delivered')) === 1)
+  // As one who lets it last longer looks.
+  expect(await post('/api/v1/silences/preview', { match: { kind: 'noisy' } })).toMatchObject({
+    ...{ matching: 30, looked: 31 },
+  })
+})
+
 it('a pause for a time ends by itself, and a sink that rests can be tried at once', async () => {
   const sandbox = await startSandbox({ history: 6 })
   const hook = await startWebhookReceiver({ answer: { status: 503 } })

@@ -1,8 +1,8 @@
 import type { SilencePreview } from '../../admin/ports.ts'
-import { type Alert, alertKey } from '../../alert/alert.ts'
+import { type Alert, alertKey, parseRow } from '../../alert/alert.ts'
 import { headlineOf } from '../../alert/display.ts'
 import { ruleFacts } from '../../alert/fields.ts'
-import { type DeliveryJob, fromJobData } from '../../alert/job.ts'
+import { fromJobData } from '../../alert/job.ts'
 import type { RuleLookup } from '../../alert/match.ts'
 import { parseMatch, type WrittenMatch } from '../../alert/match-form.ts'
 import { isSilenced } from '../../alert/silence.ts'
@@ -12,9 +12,10 @@ import type { AlertJob } from '../../delivery/processor.ts'
 import type { AlertQueue } from '../../delivery/queues.ts'
 import { UserError } from '../../lib/errors.ts'
 import { within } from '../../lib/time-limit.ts'
+import type { WithheldStore } from '../../store/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
 
-/** How many of the alerts of the last day a silence would have held back, as far as their deliveries are still kept. */
+/** How many alerts of the last day a silence would have matched, as far as they are kept: also those that were held back. */
 export async function previewSilence(
   config: ActiveConfig,
   written: WrittenMatch,
@@ -57,16 +58,19 @@ const sampleMax = 3
 const headlineCharsMax = 100
 
 /**
- * What `read` makes of each, and whether these are all: what is read in time is the newest of each sink. Of the alerts themselves only a
- * part is kept in memory at a time: a row may be large.
+ * What `read` makes of each, and whether these are all: what is read in time is the newest of each sink and source. Of the alerts
+ * themselves only a part is kept in memory at a time: a row may be large.
  */
 async function alertsSince<T>(
-  { queues }: ActiveConfig,
+  { queues, routing, sources }: ActiveConfig,
   sinceMs: number,
   read: (alert: Alert) => Promise<T>,
 ): Promise<{ found: T[]; isAll: boolean }> {
   const known = new Map<string, T>()
-  const left = new Set(queues.sinks.map((sink) => jobsSince(sink, queues.queue(sink), sinceMs)))
+  const left = new Set<AsyncGenerator<readonly Alert[]>>([
+    ...queues.sinks.map((sink) => jobsSince(sink, queues.queue(sink), sinceMs)),
+    ...[...sources.keys()].map((source) => withheldSince(source, routing.withheldIn(source), sinceMs)),
+  ])
   let readMs = 0
   while (left.size > 0 && readMs < readingMs)
     for (const jobs of left) {
@@ -74,7 +78,7 @@ async function alertsSince<T>(
       const { done, value } = await jobs.next()
       readMs += performance.now() - startMs
       if (done) left.delete(jobs)
-      for (const { alert } of value ?? []) {
+      for (const alert of value ?? []) {
         const key = alertKey(alert)
         // Of an alert for several sinks, once.
         if (!known.has(key)) known.set(key, await read(alert))
@@ -84,17 +88,29 @@ async function alertsSince<T>(
 }
 
 /** In parts; what is on its way first, since it may end meanwhile. */
-async function* jobsSince(sink: string, queue: AlertQueue, sinceMs: number): AsyncGenerator<DeliveryJob[]> {
+async function* jobsSince(sink: string, queue: AlertQueue, sinceMs: number): AsyncGenerator<Alert[]> {
   for (const type of types)
     for (let from = 0; ; from += partMax) {
       // One that is removed meanwhile is not there.
       const jobs: (AlertJob | undefined)[] = await queue.getJobs([type], from, from + partMax - 1, false)
       if (jobs.length === 0) break
       const parsed = jobs.flatMap((job) => (job === undefined ? [] : [fromJobData(sink, job.data)]))
-      yield parsed.flatMap((each) => (each.ok && each.job.seenAtMs >= sinceMs ? [each.job] : []))
+      yield parsed.flatMap((each) => (each.ok && each.job.seenAtMs >= sinceMs ? [each.job.alert] : []))
       // Of those that have ended, the last to end come first, and an alert ends after it was seen.
       if (jobs.every((job) => (job?.finishedOn ?? Infinity) < sinceMs)) break
     }
+}
+
+async function* withheldSince(
+  source: string,
+  store: WithheldStore,
+  sinceMs: number,
+): AsyncGenerator<Alert[]> {
+  for await (const records of store.since(sinceMs))
+    yield records.flatMap(({ row }) => {
+      const parsed = parseRow(source, row)
+      return parsed.ok ? [parsed.alert] : []
+    })
 }
 
 const types = ['wait', 'delayed', 'active', 'failed', 'completed'] as const
