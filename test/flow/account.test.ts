@@ -68,6 +68,32 @@ it('a source with a learned pace leaves a fixed one of its account the polls tha
   expect(learnedMs).toBeGreaterThan(20 * 60_000)
 }, 30_000)
 
+it('a source with a fixed pace looks for late rows only with units that a learned one of its account needs not', async () => {
+  const tokens = ['alone', 'fixed', 'learned'].map((value) => ({ value }))
+  const sandbox = await startSandbox({ tokens, history: 1_000 })
+  const hook = await startWebhookReceiver()
+  // In the last quarter of an hour before the reset.
+  const resetsAt = new Date(Date.now() + 16 * 60_000).toISOString().slice(11, 16)
+  const source = (token: string, account: string, pace: string) =>
+    `{ baseUrl: "${sandbox.url}", token: ${token}, account: ${account}, poll: { ${pace}historyPages: 0, sweepShare: 0.5 }, budget: { unitsPerDay: 20, resetsAt: "${resetsAt}", timeZone: UTC } }`
+  const { url } = await startApp(`
+    redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
+    http: { listen: "127.0.0.1:0" }
+    sources:
+      learned: ${source('learned', 'desk', '')}
+      fixed: ${source('fixed', 'desk', 'every: 5m, ')}
+      alone: ${source('alone', 'own', 'every: 5m, ')}
+    sinks: { hook: { type: webhook, url: "${hook.url}", allowPrivateNetworks: true } }
+    routes: [{ sinks: [hook] }]
+  `)
+  const units = (name: string, purpose: string) =>
+    metric(url, `alert_bridge_budget_units_total{source="${name}",purpose="${purpose}"}`)
+  for (const name of ['learned', 'fixed'])
+    await until(`${name} has polled`, async () => (await units(name, 'poll')) > 0)
+  await until('the one that is alone has looked', async () => (await units('alone', 'sweep')) > 0)
+  expect(await units('fixed', 'sweep')).toBe(0)
+}, 30_000)
+
 it('two tokens of one account that share no ledger are told of, with what to set', async () => {
   const sandbox = await startSandbox({ tokens: [{ value: 'one' }, { value: 'two' }], history: 5 })
   const hook = await startWebhookReceiver()
