@@ -43,8 +43,8 @@ export interface Source {
   readonly rules: RuleBook
   readonly context: SourceContext
   budgetDay(): BudgetDay
-  /** Why so many units a day do not buy what the config asks for, a sentence each. */
-  tooThin(unitsPerDay: number): readonly string[]
+  /** Why its part of so many units a day of its account does not buy what the config asks for, a sentence each. */
+  tooThin(unitsOfAccount: number): readonly string[]
   /** What the replica that polls stored last; the state of this process while Redis is away. */
   status(): Promise<PollerStatus | undefined>
   /** While this process waits for the lease: which replica polls, and until when. */
@@ -196,8 +196,10 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     rules,
     context,
     budgetDay: () => dayOf(clock.now()),
-    tooThin: (unitsPerDay) =>
-      budgetFindings(withUnits(config, unitsPerDay), { alertsPerDay: 0 })
+    tooThin: (ofAccount) =>
+      budgetFindings(withUnits(config, unitsOfSource(config, sharing(source), ofAccount)), {
+        alertsPerDay: 0,
+      })
         .filter(({ severity }) => severity === 'warning')
         .map(({ text }) => text),
     async status() {

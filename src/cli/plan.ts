@@ -166,13 +166,20 @@ async function printTraceTarget(
   else printTarget(target, answer)
 }
 
-/** The options for the simulation of a trace: those of a source of the config, or without a config the defaults. */
+/**
+ * The options for the simulation of a trace: those of a source of the config, with its part of the units of its account, or without
+ * a config the defaults.
+ */
 function traceOptions(options: Options, config: Config | undefined): ScheduleOptions {
   if (config !== undefined) {
     const names = Object.keys(config.sources)
     if (options.source === undefined && names.length > 1)
       throw new UserError(`--source: the config has several; choose one of ${names.join(', ')}.`)
-    return withOverrides(sourceOf(config, options.source ?? names[0] ?? ''), options)
+    const name = options.source ?? names[0] ?? ''
+    const source = sourceOf(config, name)
+    const unitsOfAccount = options.unitsPerDay ?? source.budget.unitsPerDay
+    const unitsPerDay = unitsOfSource(source, sharingWith(config.sources, name), unitsOfAccount)
+    return { ...withOverrides(source, options), unitsPerDay }
   }
   if (options.unitsPerDay === undefined)
     throw new UsageError('--trace needs --units-per-day N, or a --config that says it.')

@@ -97,6 +97,36 @@ describe('plan --config of two sources of one account', () => {
   })
 })
 
+it('plan --trace with a config replays what the part of a source buys, and --target names the units of the account', async () => {
+  const trace = join(folder, 'trace.txt')
+  const everyHour = Array.from({ length: 100 }, (_, hour) =>
+    new Date(Date.UTC(2026, 9, 5, hour, 7)).toISOString(),
+  )
+  writeFileSync(trace, `${everyHour.join('\n')}\n`)
+  const replay = async (polls: readonly string[], ...args: string[]) => {
+    const config = configOf(polls)
+    const { out } = await run(
+      planCommand(),
+      '--trace',
+      trace,
+      '--config',
+      config,
+      '--source',
+      's0',
+      '--json',
+      ...args,
+    )
+    return JSON.parse(out)
+  }
+  expect((await replay(['{ every: 10m }', '{ every: 1m }'])).unitsPerDayMax).toBe(144)
+  expect((await replay(['{}', '{}'])).unitsPerDayMax).toBe(1_000)
+  expect((await replay(['{}', '{}'], '--units-per-day', '400')).unitsPerDayMax).toBe(200)
+  const alone = (await replay(['{}'], '--target', 'mean=10m')).unitsPerDay
+  expect(Math.abs((await replay(['{}', '{}'], '--target', 'mean=10m')).unitsPerDay - 2 * alone)).toBeLessThan(
+    2,
+  )
+})
+
 it('plan --url takes and names the units of the account, as plan --config does', async () => {
   const sandbox = await startSandbox({ tokens: [{ value: 'one' }, { value: 'two' }] })
   const source = (token: string, poll: string) =>

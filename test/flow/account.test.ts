@@ -94,6 +94,27 @@ it('a source with a fixed pace looks for late rows only with units that a learne
   expect(await units('fixed', 'sweep')).toBe(0)
 }, 30_000)
 
+it('paces that only together need more units than their account has are told of', async () => {
+  const sandbox = await startSandbox({ tokens: [{ value: 'one' }, { value: 'two' }] })
+  const hook = await startWebhookReceiver()
+  const source = (token: string) =>
+    `{ baseUrl: "${sandbox.url}", token: ${token}, account: desk, poll: { every: 1m }, budget: { unitsPerDay: 2000 } }`
+  const { url } = await startApp(`
+    redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
+    http: { listen: "127.0.0.1:0" }
+    sources: { main: ${source('one')}, spare: ${source('two')} }
+    sinks: { hook: { type: webhook, url: "${hook.url}", allowPrivateNetworks: true } }
+    routes: [{ sinks: [hook] }]
+  `)
+  interface Source {
+    readonly budget: { readonly tooThin: readonly string[] } | null
+  }
+  const sources = async () => (await api<{ sources: Source[] }>(url, '/api/v1/status')).sources
+  await until('both have polled', async () => (await sources()).every(({ budget }) => budget !== null))
+  for (const { budget } of await sources())
+    expect(budget?.tooThin).toEqual([expect.stringContaining('they last for 16h 40m of each day')])
+}, 30_000)
+
 it('two tokens of one account that share no ledger are told of, with what to set', async () => {
   const sandbox = await startSandbox({ tokens: [{ value: 'one' }, { value: 'two' }], history: 5 })
   const hook = await startWebhookReceiver()
