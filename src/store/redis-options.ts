@@ -52,6 +52,8 @@ const keepAliveMs = 10_000
 export function driverOptions(profile: RedisProfile, connectionName: string) {
   return {
     connectionName,
+    // CLIENT SETINFO is known from Redis 7.2 on, and cannot be granted before: where rights are given one by one, it is refused.
+    disableClientInfo: true,
     connectTimeout: connectTimeoutMs,
     keepAlive: keepAliveMs,
     socketTimeout: silenceMsMax[profile],
