@@ -257,7 +257,7 @@ const quietMs = 2_000
 const looksApartMs = 60_000
 const markedSeconds = 24 * 3_600
 const trimEvery = 100
-const trimEveryMs = 1_000
+const trimEveryMs = 60_000
 
 /**
  * Ends a worker whatever state Redis is in. `close()` alone may wait for ever: for an `end` event that a connection
