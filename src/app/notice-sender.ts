@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { localSentences } from '../admin/own-instants.ts'
 import { parseRow } from '../alert/alert.ts'
 import type { SinkQueues } from '../delivery/queues.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -72,14 +73,21 @@ export function noticeSender({ active, store, clock, log }: NoticeSenderOptions)
   }
 }
 
-/** Makes notices with ids that are unique in this process, also those of one millisecond; over replicas they seldom are the same. */
-export function noticeMaker(clock: Pick<Clock, 'now'>): (notice: Notice) => UnsentNotice {
+/**
+ * Makes notices with ids that are unique in this process, also those of one millisecond; over replicas they seldom are the same. Their
+ * times are on the clock of `timeZone`.
+ */
+export function noticeMaker(
+  clock: Pick<Clock, 'now'>,
+  timeZone: () => string,
+): (notice: Notice) => UnsentNotice {
   let lastId = 0
   return (notice) => {
     const nowMs = clock.now()
     lastId = Math.max(lastId + 1, nowMs * 1_000 + thousandthOf(notice))
     const sink = 'sink' in notice ? { sink: notice.sink } : {}
-    return { v: 1, id: lastId, ...sink, row: noticeRow(notice, nowMs) }
+    const row = noticeRow(notice, nowMs, (text) => localSentences(text, timeZone()))
+    return { v: 1, id: lastId, ...sink, row }
   }
 }
 

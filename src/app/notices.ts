@@ -33,17 +33,21 @@ export type Notice =
   | { readonly kind: 'source_orphaned'; readonly orphan: string }
   | { readonly kind: 'source_renamed'; readonly from: string; readonly to: string }
 
-/** The row of its alert, without an id. */
-export function noticeRow(notice: Notice, nowMs: number): Readonly<Record<string, unknown>> {
+/** The row of its alert, without an id; `sentence` writes times for people. */
+export function noticeRow(
+  notice: Notice,
+  nowMs: number,
+  sentence: (text: string) => string,
+): Readonly<Record<string, unknown>> {
   const { headline, why } = wordsOf(notice, nowMs)
   return {
     kind: `bridge.${notice.kind}`,
     symbol: null,
     slug: null,
     payload: [],
-    headline,
+    headline: sentence(headline),
     url: '',
-    why,
+    why: why === null ? null : sentence(why),
     ruleIds: [],
     firedAt: new Date(nowMs).toISOString(),
     notifiedAt: null,

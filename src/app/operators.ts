@@ -43,6 +43,7 @@ interface OperatorTargets {
   readonly operators: readonly string[]
   readonly queues: Pick<SinkQueues, 'sinks' | 'enqueue' | 'failedSince' | 'completedSince'>
   readonly targets: ReadonlyMap<string, readonly (string | undefined)[]>
+  readonly timeZone: string
 }
 
 interface SourceReport {
@@ -85,7 +86,7 @@ const wellLooksMin = 12
 export function createOperators(options: OperatorsOptions): Operators {
   const { active, sources, breakers, store, clock, log, lookEveryMs = 5_000 } = options
   const { sendUnsent } = noticeSender(options)
-  const toUnsent = noticeMaker(clock)
+  const toUnsent = noticeMaker(clock, () => active().timeZone)
   const troubles = createTroubles({ store, clock, toUnsent })
   /** When breakers of this process closed, as far as Redis does not have it yet. */
   const closedAt = new Map<string, number>()

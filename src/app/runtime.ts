@@ -121,7 +121,10 @@ class ConfiguredRuntime implements Runtime {
     })
     this.sinkQuarters = createSinkQuarters(redis.commands, prefix)
     this.#operators = createOperators({
-      active: () => ({ operators: this.#active.config.operators, ...this.#active }),
+      active: () => {
+        const { operators, display } = this.#active.config
+        return { operators, timeZone: display.timeZone, ...this.#active }
+      },
       sources: () => this.#lookAtSources(),
       findings: () => this.#findings(),
       breakers: () => this.sender.states(),

@@ -1,5 +1,5 @@
+import { isoForm, localSentences, onClock } from '../admin/own-instants.ts'
 import { isMapping } from '../alert/value.ts'
-import { wallTime } from '../lib/zone.ts'
 
 /**
  * An answer of the bridge for people, with its instants on the clock of `timeZone`: whole values, and those within sentences of the
@@ -17,15 +17,11 @@ export function localTimes(answer: unknown, timeZone: string): unknown {
   )
 }
 
-/** A text that the bridge has written, with its own instants on the clock of `timeZone`. */
-export function localSentences(text: string, timeZone: string): string {
-  return text.replace(ownInstants, (_all, before, instant) => before + onClock(instant, timeZone))
-}
-
 /** Whether the bridge wrote this field of `answer`; in other answers a field of this name may be what a receiver said. */
 function isSentence(name: string, answer: Readonly<Record<string, unknown>>): boolean {
   if (name === 'text') return ['silence', 'decisions', 'code', 'name'].some((other) => other in answer)
   if (name === 'reason') return answer['state'] === 'held' || 'nextPollAt' in answer
+  if (name === 'note') return 'resetsAt' in answer
   return ['notes', 'polledBy', 'silent'].includes(name)
 }
 
@@ -34,19 +30,4 @@ function inSentences(value: unknown, timeZone: string): unknown {
   return typeof value === 'string' ? localSentences(value, timeZone) : value
 }
 
-const instant = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?(?:Z|[+-]\d\d:\d\d)`
-const wholeForm = new RegExp(`^${instant}$`)
-/** What the bridge writes before an instant, of a mute, a silence, a throttle, a pause, a lease, a process, a rule, and in `explain`. */
-const ownInstants = new RegExp(
-  `((?:\\b(?:muted|throttled|silenced by \\S+|is paused) until|^as of|\\brunning since|; its lease ends at|\\blast evaluated|\\bwas due) )(${instant})`,
-  'gm',
-)
-
-function onClock(text: string, timeZone: string): string {
-  const atMs = Date.parse(text)
-  if (Number.isNaN(atMs)) return text
-  const offsetMinutes = Math.round((wallTime(atMs, timeZone) - atMs) / 60_000)
-  const two = (count: number) => String(Math.floor(Math.abs(count))).padStart(2, '0')
-  const shown = new Date(atMs + offsetMinutes * 60_000).toISOString().replace(/(?:\.000)?Z$/, '')
-  return `${shown}${offsetMinutes < 0 ? '-' : '+'}${two(offsetMinutes / 60)}:${two(offsetMinutes % 60)}`
-}
+const wholeForm = new RegExp(`^${isoForm}$`)

@@ -230,10 +230,9 @@ function isFarAheadGrant({ learnedAtMs, resetsAtMs }: Grant, nowMs: number): boo
   return isFarAhead(Math.max(learnedAtMs, resetsAtMs ?? 0), nowMs)
 }
 
-/** `2026-11-22 00:00 UTC`, to the nearest minute: the API names whole seconds, so a reset at 00:00 may come out as 23:59:59. */
+/** `2026-11-22T00:00:00Z`, to the nearest minute: the API names whole seconds, so a reset at 00:00 may come out as 23:59:59. */
 function minuteOf(ms: number): string {
-  const iso = new Date(Math.round(ms / 60_000) * 60_000).toISOString()
-  return `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`
+  return new Date(Math.round(ms / 60_000) * 60_000).toISOString().replace('.000Z', 'Z')
 }
 
 function isoOf(ms: number | null): string | null {

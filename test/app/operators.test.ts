@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest'
 import type { Finding } from '../../src/admin/status-view.ts'
 import type { DeliveryJob } from '../../src/alert/job.ts'
+import { noticeMaker } from '../../src/app/notice-sender.ts'
 import { createOperators } from '../../src/app/operators.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { createNoticeStore } from '../../src/store/notices.ts'
 import { pollerStatusSchema } from '../../src/store/source-status.ts'
 import { clockAt, passingClock } from '../support/clock.ts'
@@ -28,7 +30,7 @@ function operatorsOf({ desks = ['desk'], enqueue, failedSince = async () => 0, .
   const { breakers = () => [] } = given
   const counts = { failedSince, completedSince: async () => 0 }
   const queues = { sinks: breakers().map(({ sink }) => sink), enqueue, ...counts }
-  const active = { operators: desks, queues, targets: new Map() }
+  const active = { operators: desks, queues, targets: new Map(), timeZone: 'UTC' }
   return createOperators({
     active: () => active,
     sources: async () => [],
@@ -405,4 +407,12 @@ it('a notice stays unsent where another Redis answers than the one that its job 
     return isReplaced && (await store.unsent(clock.now())).length === 0
   })
   expect(ids).toHaveLength(1)
+})
+
+it('the times of a notice are on the clock of the zone', () => {
+  const text = 'Another config is in force: web-2, process 9, running since 2026-11-21T12:00:00.000Z (all)'
+  const notice = { kind: 'trouble', trouble: 'configs', text } as const
+  expect(noticeMaker(systemClock, () => 'Asia/Tehran')(notice).row).toMatchObject({
+    headline: text.replace('12:00:00.000Z', '15:30:00+03:30'),
+  })
 })

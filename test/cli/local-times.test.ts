@@ -16,6 +16,7 @@ it.each([
       reason: `another replica polls (vm); its lease ends at ${until} unless it is renewed`,
     },
   ],
+  [{ resetsAt: until, note: `the API's day starts anew at ${until}, not when the config says` }],
   [{ polledBy: `vm, process 1, running since ${until}` }],
   [{ silent: [{ id: '1', name: 'a', text: `last evaluated ${until}, was due 2026-11-21T12:00:00Z` }] }],
   [{ notes: [`another replica polls (vm, process 1, running since ${until}); its lease ends at ${until}`] }],

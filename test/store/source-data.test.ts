@@ -14,7 +14,7 @@ import { freshPrefix, useRedis } from '../support/redis.ts'
 /** What is kept of a source, when its name changes. */
 
 const server = useRedis()
-const toUnsent = noticeMaker(systemClock)
+const toUnsent = noticeMaker(systemClock, () => 'UTC')
 const today = new Date().toISOString().slice(0, 10)
 
 function rig() {

@@ -1,13 +1,13 @@
 import { type Html, type HtmlPart, html } from '../../alert/html.ts'
 import { directionOf } from '../../alert/text.ts'
 
-/** Text from outside, in its own direction: that of most of its letters. The text around it keeps its direction. */
-export function foreign(text: string): Html {
-  return html`<bdi dir="${directionOf(text)}">${text}</bdi>`
+/** Text from outside, in its own direction: that of most of its letters, however it is shown. The text around it keeps its direction. */
+export function foreign(text: string, shown: HtmlPart = text): Html {
+  return html`<bdi dir="${directionOf(text)}">${shown}</bdi>`
 }
 
 /** A sentence of the bridge or of an operator's files, on a page in any language: all of it is written in English. */
-export function englishText(text: string): Html {
+export function englishText(text: HtmlPart): Html {
   return html`<bdi dir="ltr" lang="en">${text}</bdi>`
 }
 

@@ -10,7 +10,7 @@ export function overview(status: StatusView, verdict: Verdict, times: Times): Ht
   const findings = verdict.findings.map((finding) => ({
     level: finding.level,
     href: finding.href,
-    text: words.finding(finding, times.distance),
+    text: words.finding(finding, times),
   }))
   const summary = { level: verdict.level, headline: words.headline(verdict), findings }
   return html`${masthead(status, times)}${verdictPanel(summary, words, status)}${numbers(status, words)}`

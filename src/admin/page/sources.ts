@@ -58,8 +58,8 @@ function card(source: SourceView, day: SourceDayView | undefined, times: Times, 
   const { words } = times
   return html`<article class="card" id="source-${source.name}">
 <header class="row"><h3>${source.name}</h3>${badge(...states[source.state], words.sourceStates[source.state])}</header>
-${source.reason ? html`<p class="reason">${words.fromBelow(source.reason)}</p>` : null}
-${source.notes.map((note) => html`<p class="reason">${foreign(note)}</p>`)}
+${source.reason ? html`<p class="reason">${words.fromBelow(times.sentence(source.reason))}</p>` : null}
+${source.notes.map((note) => html`<p class="reason">${foreign(note, times.sentence(note))}</p>`)}
 ${source.budget ? budgetBar(source.budget, times) : html`<p class="reason">${words.noBudget}</p>`}
 <dl class="facts">
 ${fact(words.lastPoll, instant(source.lastPollAt, times))}
@@ -105,13 +105,13 @@ function silentRules({ readAt, count, silentCount, silent }: RulesStatus, times:
   const more =
     silentCount > shown.length ? html`<li>${times.words.andMore(silentCount - shown.length)}</li>` : null
   return html`<div class="plan"><p>${times.words.silentRules(silentCount, count, times.distance(readAt))}</p>
-<ul>${shown.map(silentRule)}${more}</ul></div>`
+<ul>${shown.map((rule) => silentRule(rule, times))}${more}</ul></div>`
 }
 
 /** The text begins in English, whatever follows. */
-function silentRule({ id, name, text }: RulesStatus['silent'][number]): Html {
+function silentRule({ id, name, text }: RulesStatus['silent'][number], times: Times): Html {
   const label = name === '' ? id : html`${foreign(name)} (${id})`
-  return html`<li>${label}: <bdi dir="ltr">${text}</bdi></li>`
+  return html`<li>${label}: <bdi dir="ltr">${times.sentence(text)}</bdi></li>`
 }
 
 /** The rules are named only where they say when polls come. */
@@ -146,7 +146,7 @@ function budgetBar(budget: BudgetStatus, times: Times): Html {
 <rect class="track" y="3" width="100%" height="8" rx="4"/><rect class="fill" y="3" width="${used}%" height="8" rx="4"/><rect class="mark" x="${elapsed}%" width="2" height="14" rx="1"/></svg>
 <p class="row note"><span>${words.used(words.percent(used))}</span><span>${words.dayOver(words.percent(elapsed))}</span></p>
 ${spentFor.length === 0 ? null : spentBar(spentFor, words)}
-${note === null ? null : html`<p class="note">${words.fromBelow(note)}</p>`}
+${note === null ? null : html`<p class="note">${words.fromBelow(times.sentence(note))}</p>`}
 </div>`
 }
 

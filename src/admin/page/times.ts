@@ -1,5 +1,6 @@
 import type { Display } from '../../alert/display.ts'
-import { type Html, html } from '../../alert/html.ts'
+import { type Html, type HtmlPart, html } from '../../alert/html.ts'
+import { splitAtInstants } from '../own-instants.ts'
 import { english, type PageWords } from './words/en.ts'
 import { persian } from './words/fa.ts'
 
@@ -19,6 +20,8 @@ export interface Times {
   distance(iso: string): Html
   /** The time of day, with the date where it is not today's, and the distance. */
   readonly moment: (iso: string) => Html
+  /** A sentence of the bridge, its own instants as `moment` shows them. */
+  readonly sentence: (text: string) => HtmlPart
 }
 
 export function createTimes({ timeZone, calendar, language }: Display, nowMs: number): Times {
@@ -35,6 +38,8 @@ export function createTimes({ timeZone, calendar, language }: Display, nowMs: nu
   const isToday = (iso: string) => date(iso) === date(new Date(nowMs).toISOString())
   const distance = (iso: string) =>
     html`<time data-age datetime="${iso}" title="${date(iso)} ${clock(iso)}">${distanceOf(Date.parse(iso) - nowMs, words)}</time>`
+  const moment = (iso: string) =>
+    html`<time datetime="${iso}">${isToday(iso) ? null : html`${date(iso)} `}${clock(iso)}</time> (${distance(iso)})`
   return {
     words,
     nowMs,
@@ -44,8 +49,9 @@ export function createTimes({ timeZone, calendar, language }: Display, nowMs: nu
     date,
     isToday,
     distance,
-    moment: (iso) =>
-      html`<time datetime="${iso}">${isToday(iso) ? null : html`${date(iso)} `}${clock(iso)}</time> (${distance(iso)})`,
+    moment,
+    sentence: (text) =>
+      splitAtInstants(text).map((part, at) => (at % 2 === 1 ? html`<bdi>${moment(part)}</bdi>` : part)),
   }
 }
 

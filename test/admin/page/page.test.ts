@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { deliveryRowsMax } from '../../../src/admin/page/deliveries.ts'
 import type { AdminPorts } from '../../../src/admin/ports.ts'
+import type { BudgetStatus } from '../../../src/admin/status-view.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { clockAt } from '../../support/clock.ts'
 import { rig } from '../rig.ts'
@@ -122,6 +123,37 @@ describe('the status page', () => {
       'Delivered today 509',
     ])
       expect(read).toContain(part)
+  })
+
+  test.each(['en', 'fa'] as const)('each time is on the clock of the zone, in %s', async (language) => {
+    const running = 'web-2, process 9, running since 2026-11-21T08:32:10.123Z'
+    const reason = `another replica polls (${running}); its lease ends at 2026-11-21T08:33:30.000Z unless it is renewed`
+    const text = 'last evaluated 2026-11-18T08:00:00Z, was due 2026-11-18T09:00:00Z'
+    const silent = [{ id: '0', name: 'a', trouble: 'not_evaluated' as const, text }]
+    const changes = {
+      sources: [
+        source({
+          ...{ state: 'standby' as const, reason, notes: [reason] },
+          budget: { ...(source().budget as BudgetStatus), note: 'day starts anew at 2026-11-22T00:00:00Z' },
+          rules: { readAt: ago(60), count: 1, silentCount: 1, silent },
+        }),
+      ],
+      sinks: [sink({ state: 'paused', pausedUntil: ago(-600), reason: 'until 2026-11-21T09:00:00Z' })],
+      processes: [{ name: running, role: 'all' as const, configHash: 5, hasOurConfig: false }],
+    }
+    const display = { timeZone: 'Asia/Tehran', calendar: 'jalali' as const, language }
+    const { app } = rig({ status: async () => status(changes) }, { display: () => display })
+    const shown = words((await app.inject('/')).body).replaceAll(' )', ')')
+    // What the operator wrote stays.
+    expect(shown.replaceAll('until 2026-11-21T09:00:00Z', '')).not.toMatch(/\dT\d\d:/)
+    for (const part of [
+      'Sink trading-system is paused until 12:13:10 ( in 10m) (until 2026-11-21T09:00:00Z)',
+      'web-2, process 9, running since 12:02:10 ( 1m ago) (all)',
+      'its lease ends at 12:03:30 ( in 20s) unless it is renewed',
+      'last evaluated 1405/08/27 11:30:00 ( 3d ago) , was due 1405/08/27 12:30:00 ( 2d 23h ago)',
+      'day starts anew at 1405/09/01 03:30:00 ( in 15h 26m)',
+    ])
+      if (language === 'en') expect(shown).toContain(part)
   })
 
   test('names the rules whose announced evaluations polls follow', async () => {

@@ -5,6 +5,12 @@ import { purposeWords } from '../../purpose-words.ts'
 import type { Finding, Verdict } from '../../status-view.ts'
 import { foreign } from '../foreign.ts'
 
+/** How a finding shows times: an instant as how far it is from now, and a sentence of the bridge with those within it. */
+interface FindingTimes {
+  readonly distance: (iso: string) => HtmlPart
+  readonly sentence: (text: string) => HtmlPart
+}
+
 /** The words of the status page in English; `PageWords` is the form of every other language. */
 export const english = {
   language: 'en' as 'en' | 'fa',
@@ -15,11 +21,10 @@ export const english = {
   list: ', ',
   dot: ' · ',
   /** A sentence from below the page, which is always English. */
-  fromBelow: (text: string): HtmlPart => text,
+  fromBelow: (text: HtmlPart): HtmlPart => text,
 
   headline: ({ headline }: Verdict): string => headline,
-  /** `when` shows an instant as how far it is from now. */
-  finding: ({ text }: Finding, _when: (iso: string) => HtmlPart): HtmlPart => text,
+  finding: ({ text }: Finding, { sentence }: FindingTimes): HtmlPart => sentence(text),
   allWell: (sources: number, sinks: number) =>
     `Redis answers, ${plural(sources, 'source')} polled, ${plural(sinks, 'sink')} taking deliveries.`,
   up: (span: string) => `up ${span}`,

@@ -3,11 +3,12 @@ import type { FindingWords, Saying } from '../../finding.ts'
 import { englishText, failure, foreign } from '../foreign.ts'
 import { persianReasons } from './fa-reasons.ts'
 
-/** How numbers, spans of time (milliseconds) and instants (ISO 8601) are written. */
+/** How numbers, spans of time (milliseconds), instants (ISO 8601) and sentences of the bridge are written. */
 interface Forms {
   readonly count: (number: number) => string
   readonly duration: (ms: number) => string
-  readonly when: (iso: string) => HtmlPart
+  readonly distance: (iso: string) => HtmlPart
+  readonly sentence: (text: string) => HtmlPart
 }
 
 /** What the verdict found, in Persian. What others wrote stays as it came. */
@@ -24,8 +25,8 @@ const texts: FindingWords<HtmlPart, [Forms]> = {
     html`${count(rows)} ردیف خوانده نشد و کنار گذاشته شد (${englishText('alert-bridge quarantine')})`,
   reload_refused: ({ reason, more }, { count }) =>
     html`پیکربندی تازه پذیرفته نشد و پیکربندی پیشین همچنان برقرار است${behind(reason)}${more > 0 && ` و ${count(more)} اشکال دیگر`}`,
-  configs_differ: ({ processes }) =>
-    html`جز پیکربندی این پردازه، پیکربندی دیگری هم در کار است: ${processes.map(({ name, role }, at) => [at > 0 && '؛ ', englishText(`${name} (${role})`)])}`,
+  configs_differ: ({ processes }, { sentence }) =>
+    html`جز پیکربندی این پردازه، پیکربندی دیگری هم در کار است: ${processes.map(({ name, role }, at) => [at > 0 && '؛ ', englishText(sentence(`${name} (${role})`))])}`,
   orphaned: (orphan, { count }) => {
     const how = html` (${englishText('alert-bridge orphans')})`
     if (orphan.kind === 'sink')
@@ -75,7 +76,7 @@ const texts: FindingWords<HtmlPart, [Forms]> = {
     html`ارسال به مقصد ${foreign(sink)} ناموفق است و فعلاً انجام نمی‌شود${failed(reason)}${waiting(queued, forms)}`,
   sink_stuck: ({ sink, reason }) => html`مقصد ${foreign(sink)} گیر کرده است${behind(reason)}`,
   sink_paused: ({ sink, until, reason, queued }, forms) =>
-    html`مقصد ${foreign(sink)} متوقف است${until !== null && html`، پایان آن ${forms.when(until)}`}${inBrackets(reason)}${waiting(queued, forms)}`,
+    html`مقصد ${foreign(sink)} متوقف است${until !== null && html`، پایان آن ${forms.distance(until)}`}${inBrackets(reason)}${waiting(queued, forms)}`,
   sink_dead_letters: ({ sink, count: letters }, { count }) =>
     html`مقصد ${foreign(sink)} ${count(letters)} هشدار تحویل‌نشده دارد`,
 }

@@ -23,7 +23,7 @@ export const persian: PageWords = {
     if (broken === 0) return ready ? `آماده، با ${count(findings.length)} مورد برای بررسی` : 'آماده نیست'
     return `${ready ? 'آماده است، ولی' : 'آماده نیست:'} ${count(broken)} مورد خراب است`
   },
-  finding: (finding, when) => persianFinding(finding, { count, duration, when }),
+  finding: (finding, times) => persianFinding(finding, { count, duration, ...times }),
   allWell: (sources, sinks) =>
     `ردیس پاسخ می‌دهد، از ${count(sources)} منبع پرس‌وجو می‌شود و ${count(sinks)} مقصد تحویل می‌گیرد.`,
   up: (span) => `روشن از ${span} پیش`,
