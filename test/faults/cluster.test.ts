@@ -96,11 +96,11 @@ it('a slot that moves to another master under traffic, for a user of the least r
   await row.kept('everything', () => expect(judge(busy.shown, busy.log)).toEqual(clean))
   await row.twice('nothing', () => expect(sentAgain(busy.hook)).toEqual([]))
   const refused = await Promise.all(cluster.nodes.map(({ redis }) => redis.call('ACL', 'LOG')))
-  // READONLY is for reads from replicas, of which there are none.
+  // READONLY is for reads from replicas, of which there are none; the other is what the driver says of itself to a newer Redis.
   const objects = (refused as string[][][]).flatMap((log) =>
     log.map((entry) => entry[entry.indexOf('object') + 1]),
   )
-  expect(objects.filter((object) => object !== 'readonly')).toEqual([])
+  expect(objects.filter((object) => !/^(readonly|client\|setinfo)$/.test(object ?? ''))).toEqual([])
 })
 
 describe('a cluster whose master of the queues dies', () => {
