@@ -17,6 +17,7 @@ import {
   jobs,
   limitedUser,
   type Rig,
+  refusedInScript,
   rig,
   testSink,
   unavailable,
@@ -303,7 +304,7 @@ describe('moving', () => {
           nowMs: Date.now(),
         })
       await may(`-${command}`)
-      await expect(move()).rejects.toThrow(/can't run this command/)
+      await expect(move()).rejects.toThrow(refusedInScript)
       expect(await statesOf(own, 'gone')).toMatchObject({ wait: 1 })
       await may('+@all')
       expect(await move()).toBe(1)

@@ -4,7 +4,18 @@ import { resend } from '../../src/delivery/records/resend.ts'
 import { connectRedis, type RedisClient, type RedisProfile } from '../../src/store/redis.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { delivered, hang, jobs, limitedUser, rejected, rig, testSink, unavailable, until } from './rig.ts'
+import {
+  delivered,
+  hang,
+  jobs,
+  limitedUser,
+  refusedInScript,
+  rejected,
+  rig,
+  testSink,
+  unavailable,
+  until,
+} from './rig.ts'
 
 const servers: RedisServer[] = []
 
@@ -275,7 +286,7 @@ it.each(['hset', 'hget'])(
     sender([sink], { tuning, more: { redisBlocking } })
     await queues.enqueue(jobs('hook', 1, 1))
     const queue = queues.queue('hook')
-    await until('refused', () => lines.some(({ reason }) => /can't run this command/.test(String(reason))))
+    await until('refused', () => lines.some(({ reason }) => refusedInScript.test(String(reason))))
     await may('+@all')
     await until('recorded', async () => (await queue.getCompletedCount()) === 1)
     expect(sink.sends.length).toBe(2)
@@ -306,7 +317,7 @@ it.each([
     await may(`-${command}`)
     const limited = sender([sink], { settings: { retry }, more: { redisBlocking } })
     await until('taken', async () => (await queue.getDelayedCount()) === 0)
-    await until('refused', () => lines.some(({ reason }) => /can't run this command/.test(String(reason))))
+    await until('refused', () => lines.some(({ reason }) => refusedInScript.test(String(reason))))
     if (by !== 'by it') await limited.stop()
     await may('+@all')
     if (by !== 'by it') sender([sink], { settings: { retry } })
@@ -375,7 +386,7 @@ it.each(['hset', 'hdel', 'lpush'])(
       return resend({ redis, queue: () => queue }, { sink: 'hook', job, state: 'failed' }, order)
     }
     await may(`-${command}`)
-    await expect(again(Date.now())).rejects.toThrow(/can't run this command/)
+    await expect(again(Date.now())).rejects.toThrow(refusedInScript)
     expect(await queue.getFailedCount()).toBe(1)
     await may('+@all')
     expect(await again(Date.now() + 1)).toBe(true)

@@ -250,6 +250,9 @@ end
 redis.call('DEL', KEYS[1])
 `
 
+/** How Redis says, up to 7.0 and from 7.2 on, that the user of a script may not run a command in it. */
+export const refusedInScript = /can't run this command|ACL failure in script/
+
 /** A connection of a Redis user who has all rights until `may('-lpush')` takes one away. */
 export async function limitedUser(server: RedisServer, profile: RedisProfile) {
   const may = (rule: string) =>
