@@ -90,7 +90,7 @@ it('rows that cannot be read are counted and shown as they came, and the rest of
   const mended = sandbox.makeRow({ headline: text.headline })
   sandbox.insert(mended, 3)
   sandbox.insert(wide, 0)
-  await row.heals('when the feed shows it with an id, and with fewer values', () =>
+  await row.heals('the first poll', () =>
     until('they arrive', () => [mended, wide].every(({ id }) => idsOf(hook).includes(`main.${id}`))),
   )
   for (let count = 0; count < 510; count += 1) sandbox.insert({ count }, 0)
@@ -120,6 +120,35 @@ it('rows that cannot be read are counted and shown as they came, and the rest of
   await row.twice('nothing', () => expect(new Set(idsOf(hook)).size).toBe(hook.requests.length))
 })
 
+it('rows that cannot be read and get their id deep in the feed are found by a sweep', async () => {
+  const row = failureRow('A row has no id that can be used')
+  const clock = passingClock()
+  const { sandbox, hook, text, start } = await rig({ clock, every: '1700ms' })
+  const shown = showing(sandbox)
+  const log = logOf('hook', hook, { status: 204 })
+  shown.fire(150)
+  const mended = sandbox.makeRow({ headline: 'mended' })
+  const nameless: Record<string, unknown> = { ...mended, id: null }
+  sandbox.insert(nameless, 120)
+  const url = await start(sweptLater(text, clock))
+  await until('all others arrive', () => hasAll(shown, log), 15_000)
+  await row.kept('the row, as it came: `quarantine list`', async () => {
+    const { data } = await api<{ data: Quarantined[] }>(url, '/api/v1/quarantine')
+    expect(data.map(({ raw }) => raw)).toEqual([JSON.stringify(nameless)])
+  })
+  nameless['id'] = mended.id
+  const came = () => idsOf(hook).includes(`main.${mended.id}`)
+  const polls = sandbox.requests.length
+  await until('two more polls', () => sandbox.requests.length > polls + 1)
+  expect(came()).toBe(false)
+  clock.pass(100 * 60_000)
+  await row.heals(
+    'or deep in the feed the first sweep, that reads it with an id, and with fewer values',
+    () => until('it arrives', came),
+  )
+  await row.twice('nothing', () => expect(new Set(idsOf(hook)).size).toBe(hook.requests.length))
+})
+
 it('a row that the feed slips in beneath its head is found by counting, or by a sweep', async () => {
   const row = failureRow('A row is slipped in beneath the head')
   const clock = passingClock()
@@ -127,9 +156,7 @@ it('a row that the feed slips in beneath its head is found by counting, or by a 
   const shown = showing(sandbox)
   const log = logOf('hook', hook, { status: 204 })
   shown.fire(400)
-  // Sweeps are made in the half hour before the reset.
-  const resetsAt = new Date(clock.now() + 2 * 3_600_000).toISOString().slice(11, 16)
-  const url = await start(text.replace('budget: {', `budget: { resetsAt: "${resetsAt}", timeZone: UTC,`))
+  const url = await start(sweptLater(text, clock))
   await until('all arrive', () => hasAll(shown, log), 15_000)
   const gaps = () => metric(url, 'alert_bridge_feed_gap_total{source="main"}')
   const came = (id: number) => idsOf(hook).includes(`main.${id}`)
@@ -237,6 +264,12 @@ async function rig(
   const text = bridgeConfig({ redis, prefix, feed: sandbox.url, sinks: { hook: hook.url }, ...config })
   const start = async (changed = text) => (await startApp(changed, clock ? { clock } : {})).url
   return { sandbox, hook, text, prefix, start }
+}
+
+/** With a reset in two hours: sweeps are made in the half hour before it. */
+function sweptLater(text: string, clock: ReturnType<typeof passingClock>): string {
+  const resetsAt = new Date(clock.now() + 2 * 3_600_000).toISOString().slice(11, 16)
+  return text.replace('budget: {', `budget: { resetsAt: "${resetsAt}", timeZone: UTC,`)
 }
 
 function idsOf({ requests }: WebhookReceiver): string[] {
