@@ -9,6 +9,7 @@ import { redisErrorText } from '../store/redis.ts'
 import type { PollerStatus } from '../store/source-status.ts'
 import { newRulesState, type RulesState } from './announcements.ts'
 import type { AvailableBudget } from './budget.ts'
+import type { Stopped } from './next-poll.ts'
 import type { CallTally } from './reader.ts'
 import type { PollerDeps } from './settings.ts'
 
@@ -34,7 +35,7 @@ export interface Leader {
    */
   walkFailures: number
   walkRestUntilMs: number
-  stopped: { reason: string; retryAtMs: number; tokenFingerprint: string | undefined } | undefined
+  stopped: (Stopped & { readonly tokenFingerprint: string | undefined }) | undefined
   hotUntilMs: number
   /** The budget day in which no more sweeps are made: the round is done, or a sweep failed. */
   sweptDay: string | undefined
@@ -114,9 +115,10 @@ export function applyResult(
     leader.walkRestUntilMs = monotonicMs + pauseAfter(leader.walkFailures)
   } else if (result.ok && result.reason !== 'refused_rest') leader.walkFailures = 0
   const ownPauseMs = Math.max(ownTroubleMs, pauseAfter(leader.failures))
-  const retryAtMs = endMs + (isOwnTrouble(tally) ? ownPauseMs : stoppedIntervalMs)
+  const byPlan = !isOwnTrouble(tally)
+  const retryAtMs = endMs + (byPlan ? stoppedIntervalMs : ownPauseMs)
   const { tokenFingerprint } = tally
-  leader.stopped = stop === undefined ? undefined : { reason: stop, retryAtMs, tokenFingerprint }
+  leader.stopped = stop === undefined ? undefined : { reason: stop, retryAtMs, byPlan, tokenFingerprint }
   observe(leader.schedule, done)
   return error
 }

@@ -14,6 +14,13 @@ export interface NextPoll {
   readonly reason: string
 }
 
+/** Why a person is needed, when the next try may be, and whether it waits for a poll of the plan: as a call it costs as much. */
+export interface Stopped {
+  readonly reason: string
+  readonly retryAtMs: number
+  readonly byPlan: boolean
+}
+
 export interface NextPollInput {
   readonly nowMs: number
   readonly decision: Decision
@@ -28,7 +35,7 @@ export interface NextPollInput {
   /** When the ledger grants units again, if it refused the last poll. */
   readonly refusedUntilMs: number | undefined
   /** Set while a person has to correct something. */
-  readonly stopped: { readonly reason: string; readonly retryAtMs: number } | undefined
+  readonly stopped: Stopped | undefined
   /** A person asked for a poll now. */
   readonly pollRequested: boolean
 }
@@ -48,8 +55,14 @@ export function decideNextPoll(input: NextPollInput): NextPoll {
     return { atMs: spentUntilMs, state: 'budget_spent', nextReason: 'budget_spent', reason }
   }
   if (stopped && !pollRequested && !wasSetBack(input)) {
-    const { reason, retryAtMs } = stopped
-    return { atMs: Math.max(retryAtMs, earliestMs), state: 'stopped', nextReason: 'retry', reason }
+    const { reason, retryAtMs, byPlan } = stopped
+    // Tries that come more often than polls would leave no units for when it is put right.
+    return {
+      atMs: Math.max(retryAtMs, byPlan ? atMs : earliestMs),
+      state: 'stopped',
+      nextReason: 'retry',
+      reason,
+    }
   }
   return { ...due, atMs, state: 'waiting' }
 }

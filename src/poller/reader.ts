@@ -8,6 +8,7 @@ import type { Reservation } from '../store/ledger.ts'
 import { isRedisAway } from '../store/redis.ts'
 import type { Metrics, Purpose } from '../telemetry/metrics.ts'
 import { type CountedUnits, type GrantedBudget, spentBefore } from './budget.ts'
+import type { Stopped } from './next-poll.ts'
 import type { PollerDeps, PollerLimits, ReadPage } from './settings.ts'
 
 /**
@@ -129,12 +130,13 @@ function createPageReader(
 
 /** Whether another token is in the file than the one that a source was stopped with; then it is tried at once. */
 export function hasOtherToken(
-  { stopped }: { stopped: { retryAtMs: number; readonly tokenFingerprint: string | undefined } | undefined },
+  leader: { stopped: (Stopped & { readonly tokenFingerprint: string | undefined }) | undefined },
   { tokenTrouble, tokenFingerprint }: ReaderDeps['feed'],
 ): boolean {
+  const { stopped } = leader
   if (stopped?.tokenFingerprint === undefined || tokenTrouble?.() !== undefined) return false
   if (stopped.retryAtMs === 0 || tokenFingerprint?.() === stopped.tokenFingerprint) return false
-  stopped.retryAtMs = 0
+  leader.stopped = { ...stopped, retryAtMs: 0, byPlan: false }
   return true
 }
 

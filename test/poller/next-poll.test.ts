@@ -41,7 +41,7 @@ describe('the pace', () => {
         lastStartMs: nowMs + 24 * hourMs,
         decision: { atMs: nowMs + 24 * hourMs, reason: 'even' },
         refusedUntilMs: nowMs + 25 * hourMs,
-        stopped: { reason: 'no', retryAtMs: nowMs + 25 * hourMs },
+        stopped: { reason: 'no', retryAtMs: nowMs + 25 * hourMs, byPlan: true },
       },
       { inMs: 0 },
     ],
@@ -72,12 +72,28 @@ describe('the pace', () => {
     ],
     [
       'is slow while a person is needed',
-      { stopped: { reason: 'no token', retryAtMs: nowMs + 300_000 } },
+      { stopped: { reason: 'no token', retryAtMs: nowMs + 300_000, byPlan: true } },
       { inMs: 300_000, state: 'stopped' },
     ],
     [
+      'is that of a slower plan while a person is needed',
+      {
+        decision: { atMs: nowMs + hourMs, reason: 'fixed' },
+        stopped: { reason: 'no token', retryAtMs: nowMs + 300_000, byPlan: true },
+      },
+      { inMs: hourMs, state: 'stopped' },
+    ],
+    [
+      'does not wait for the plan to look for a token, which costs nothing',
+      {
+        decision: { atMs: nowMs + hourMs, reason: 'fixed' },
+        stopped: { reason: 'no token', retryAtMs: nowMs + 5_000, byPlan: false },
+      },
+      { inMs: 5_000, state: 'stopped' },
+    ],
+    [
       'is at once when a person asks, also where one was needed',
-      { pollRequested: true, stopped: { reason: 'no token', retryAtMs: nowMs + 300_000 } },
+      { pollRequested: true, stopped: { reason: 'no token', retryAtMs: nowMs + 300_000, byPlan: true } },
       { inMs: 0, state: 'waiting', nextReason: 'hot' },
     ],
     [
@@ -115,6 +131,42 @@ describe('the pace', () => {
         lastStartMs = at
         ;[unitsLeft, polls] = [unitsLeft - 1, polls + 1]
       }
+    },
+  )
+
+  it.each([
+    [100, 'learned', undefined],
+    [24, 'learned', undefined],
+    [100, 'fixed', hourMs],
+  ])(
+    'of a source that waits for a person leaves units until the reset: %d a day, %s',
+    (unitsPerDay, _, everyMs) => {
+      const options = { ...benchOptions(unitsPerDay), ...(everyMs === undefined ? {} : { everyMs }) }
+      const today = budgetDay(nowMs, options)
+      const schedule = createSchedule(options, undefined)
+      let unitsLeft = unitsPerDay
+      const spendUntil = (endMs: number) => {
+        for (let at = today.startMs; unitsLeft > 0 && at < endMs; ) {
+          schedule.observe({ atMs: at, ok: false, firedAtMs: [], pages: 0, pagesLeft: 'none' })
+          unitsLeft--
+          const decision = schedule.next(at, { unitsPerDay, unitsLeft, day: today })
+          const stopped = { reason: 'no token', retryAtMs: at + 300_000, byPlan: true }
+          const { minIntervalMs } = options
+          const lastStartMs = at
+          at = decideNextPoll({
+            ...usual,
+            nowMs: at,
+            decision,
+            day: today,
+            unitsLeft,
+            lastStartMs,
+            minIntervalMs,
+            stopped,
+          }).atMs
+        }
+        return unitsLeft
+      }
+      expect(spendUntil(today.startMs + 20 * hourMs)).toBeGreaterThanOrEqual(unitsPerDay / 12)
     },
   )
 })
