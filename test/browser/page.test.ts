@@ -1,8 +1,10 @@
 import type { Page } from 'playwright-core'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AuditRow } from '../../src/admin/audit-view.ts'
 import type { DeliveryRow } from '../../src/admin/delivery-view.ts'
 import type { StatusView } from '../../src/admin/status-view.ts'
+import { rig as admin } from '../admin/rig.ts'
+import { row } from '../admin/views.ts'
 import { startApp } from '../support/app.ts'
 import { adminToken, api, bridgeConfig } from '../support/bridge.ts'
 import { freePort } from '../support/ports.ts'
@@ -434,6 +436,28 @@ describe('the page lives', () => {
     expect(await page.getByRole('alert').isVisible()).toBe(false)
   })
 
+  it.each([
+    ['/', 'The deliveries cannot be read now.', 'فولاد از ۵٬۲۰۰ ریال گذشت'],
+    ['/alerts/main/1', 'The alert cannot be read now', 'There is no such alert'],
+  ])('it asks again for what could not be read, though nothing changes: %s', async (path, unread, there) => {
+    // As often as a page asks when it begins: for itself, as its stream opens, and at the first news.
+    let failuresLeft = 3
+    const flaky =
+      <T>(answer: T) =>
+      async () => {
+        failuresLeft -= 1
+        if (failuresLeft >= 0) throw new Error('Redis is slow')
+        return answer
+      }
+    const search = flaky({ data: [row()], looked: 1 })
+    const { app } = admin({ deliveries: { search, story: flaky(undefined) } as never })
+    onTestFinished(() => app.close())
+    const { page } = await open((await app.listen({ port: 0, host: '127.0.0.1' })) + path)
+    await page.getByText(unread).waitFor()
+    await page.getByText(there).first().waitFor()
+    expect(await page.getByText(unread).count()).toBe(0)
+  })
+
   it('nothing moves under who reads the list: new alerts wait behind a button', async () => {
     const { url, sandbox, some } = await rig(204, { history: 40 })
     await some('delivered', 40)
@@ -493,9 +517,19 @@ describe('the page lives', () => {
     const { url, sandbox, some } = await rig(204)
     await some('delivered', 3)
     const { page } = await open(url)
-    await page.getByRole('button', { name: 'Pause updates' }).click()
+    // Also those that have begun.
+    const [asked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    await page.route(`${url}/`, async (route) => {
+      asked.resolve()
+      await released.promise
+      await route.continue()
+    })
+    const answered = page.waitForResponse(`${url}/`)
     sandbox.fire({ headline: 'fired while updates were paused' })
-    await some('delivered', 4)
+    await Promise.all([some('delivered', 4), asked.promise])
+    await page.getByRole('button', { name: 'Pause updates' }).click()
+    released.resolve()
+    await (await answered).finished()
     // It ticks on: the page is there, and does not fetch.
     const age = page.locator('.facts time[data-age]').first()
     const shown = await age.textContent()

@@ -8,8 +8,14 @@ import type { Times } from './times.ts'
 import { scriptWords } from './words/script.ts'
 
 /** The page around its content. It loads nothing from elsewhere; the policy allows its style and script by digest. */
-export function documentOf(level: Level, title: string, body: HtmlPart, times: Times): string {
-  return `${documentStart(level, title, times)}${html`${body}`.markup}${documentEnd(times)}`
+export function documentOf(
+  level: Level,
+  title: string,
+  body: HtmlPart,
+  times: Times,
+  isWhole: boolean,
+): string {
+  return `${documentStart(level, title, times)}${html`${body}`.markup}${documentEnd(times, isWhole)}`
 }
 
 /** Up to the content: what a browser has of it is shown while the rest is read. */
@@ -35,8 +41,9 @@ export function documentStart(level: Level, title: string, times: Times): string
   return start.markup
 }
 
-export function documentEnd({ words }: Times): string {
-  return html`</main>
+/** `isWhole`: nothing of it could not be read; else the script asks again. */
+export function documentEnd({ words }: Times, isWhole: boolean): string {
+  return html`${isWhole ? null : html`<i hidden data-unread></i>`}</main>
 ${dialog(scriptWords[words.language])}
 <script>${trusted(script)}</script>
 </body>

@@ -37,13 +37,13 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
     if (!found.ok) {
       reply.code(503)
       const failed = unknownOverview(words, 'failed', words.noStory, words[found.reason])
-      return documentOf('failed', `alert-bridge: ${words.noStory}`, failed, times)
+      return documentOf('failed', `alert-bridge: ${words.noStory}`, failed, times, false)
     }
     if (!found.value) {
       reply.code(404)
       const text = words.notKnown(`${source}.${id}`)
       const unknown = unknownOverview(words, 'warning', words.noAlert, text)
-      return documentOf(level, `alert-bridge: ${text}`, html`${backLink(words)}${unknown}`, times)
+      return documentOf(level, `alert-bridge: ${text}`, html`${backLink(words)}${unknown}`, times, status.ok)
     }
     const { headline } = found.value
     const sinks = status.ok ? new Set(status.value.sinks.map(({ name }) => name)) : undefined
@@ -53,6 +53,7 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
       `alert-bridge: ${headline}`,
       storyHtml(found.value, times, canAct(), canActOn),
       times,
+      status.ok,
     )
   })
 
@@ -66,7 +67,7 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
     if (!status.ok) {
       reply.code(503)
       const failed = unknownOverview(words, 'failed', words.noStatus, words[status.reason])
-      return documentOf('failed', `alert-bridge: ${words.noStatus}`, failed, times)
+      return documentOf('failed', `alert-bridge: ${words.noStatus}`, failed, times, false)
     }
     return reply.send(Readable.from(statusPage(deps, status.value, { filter, times, endMs })))
   })
@@ -98,7 +99,9 @@ ${done.ok && done.value.length > 0 ? section('actions', words.actions, html`<a h
 ${canAct() ? null : html`<p class="reason">${words.noToken}</p>`}
 <footer><a href="/api/v1/status">${words.foot.status}</a><a href="/metrics">${words.foot.metrics}</a><a href="/readyz">${words.foot.ready}</a></footer>`
       .markup
-    yield documentEnd(times)
+    // What Redis did not answer for a moment may look the same to the stream of events, which then has no news.
+    const isRead = view.redis.ok && view.unrouted !== null && view.orphans !== null
+    yield documentEnd(times, isRead && [rows, done, dead, activity, days].every(({ ok }) => ok))
   }
 }
 

@@ -70,13 +70,14 @@ export const script = `(() => {
     newButton.textContent = fill(words.fresh, fresh)
   }
   const isShown = (address) => address.split('#')[0] === location.href.split('#')[0]
-  /** False where the reader has gone elsewhere meanwhile: then nothing is replaced. */
+  /** False where the answer is not wanted any more, as where the reader has gone elsewhere: then nothing is replaced. */
   const load = async (address, isWanted = isShown) => {
     const answer = await fetch(address, { signal: AbortSignal.timeout(limitMs), cache: 'no-store' })
     const next = new DOMParser().parseFromString(await answer.text(), 'text/html')
     if (!isWanted(address)) return false
     const main = next.querySelector('main')
     if (!main) throw new Error('not the status page')
+    whole = isWhole(main)
     if (address === location.href) holdNew(main)
     const headline = document.querySelector('.headline')?.textContent
     morph(document.querySelector('main'), main)
@@ -97,19 +98,24 @@ export const script = `(() => {
   /** How often news were asked for, and which of these the page has. What could not be shown is not forgotten. */
   let asked = 0
   let shown = 0
+  /** Whether the bridge could read all of the page: else it is asked again, but not at once. */
+  const isWhole = (main) => !main.querySelector('[data-unread]')
+  let whole = isWhole(document)
   let loading = false
+  /** Nothing is replaced now; also not by an answer that was asked for before. */
+  const rests = () => document.hidden || paused || box.open || getSelection()?.isCollapsed === false
   const refresh = async () => {
     asked += 1
     await catchUp()
   }
   const catchUp = async () => {
-    if (loading || document.hidden || paused || box.open || getSelection()?.isCollapsed === false) return
+    if (loading || rests() || (whole && shown === asked)) return
     loading = true
     try {
-      while (shown !== asked) {
+      do {
         const wanted = asked
-        if (await load(location.href)) shown = wanted
-      }
+        if (await load(location.href, (address) => isShown(address) && !rests())) shown = wanted
+      } while (shown !== asked && !rests())
     } catch {
       stale()
     } finally {
