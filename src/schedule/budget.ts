@@ -146,15 +146,16 @@ export function learnRefusal(refusal: BudgetRefusal): Lesson {
   const startMs = inApiDay ? apiDay.day.startMs : isNew ? (saidMs ?? atMs) - dayMs : day.startMs
   const isOfDayBefore = known !== undefined && known.atMs < startMs && known.atMs >= startMs - dayMs
   const isRepeated = isSame && (earlier?.unitsPerDay != null || isOfDayBefore)
-  const smaller = shows && (isRepeated || unitsUsed >= unitsPerDay * ownShareMin)
+  const isHandful = unitsUsed < unitsPerDay * ownShareMin
+  const smaller = shows && (isRepeated || !isHandful)
+  // What grows from a handful day by day would be few for months: so it is asked for more on the next day, whatever was before.
+  const sizes = isRepeated && isHandful ? 1 : (known?.sizes ?? 0) + (isSame ? 0 : 1)
   const grant: Grant = {
     v: 1,
     unitsPerDay: smaller ? unitsUsed : null,
     resetsAtMs,
     learnedAtMs: atMs,
-    refused: shows
-      ? { atMs, units: unitsUsed, sizes: (known?.sizes ?? 0) + (isSame ? 0 : 1) }
-      : (earlier?.refused ?? null),
+    refused: shows ? { atMs, units: unitsUsed, sizes } : (earlier?.refused ?? null),
   }
   if (resetsAtMs !== null && isNew) {
     const theirs = formatDuration(resetsAtMs - atMs)

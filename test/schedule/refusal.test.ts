@@ -173,6 +173,12 @@ describe('another program that spends of the account as it likes', () => {
     expect(plannedWith.at(-1)).toBe(2_000)
   })
 
+  it('to a handful at the same time each day, and then no longer, costs the day after', () => {
+    const { plannedWith } = sixWeeks((number) => [9, 5, 8, 7][number] ?? 2_000)
+    expect(plannedWith[4]).toBe(7)
+    expect(plannedWith.slice(5).every((units) => units === 2_000)).toBe(true)
+  })
+
   it('on one day alone, costs that day and the next', () => {
     const { refusedOn, plannedWith } = sixWeeks((number) => (number === 3 ? 1_100 : 2_000))
     expect(refusedOn).toEqual([3])
