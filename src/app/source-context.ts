@@ -1,3 +1,4 @@
+import { slowestPaces } from '../config/accounts.ts'
 import type { SourceConfig } from '../config/schema.ts'
 import { createSourceContext, type SourceContext } from '../context/source-context.ts'
 import { createSpending } from '../context/spending.ts'
@@ -37,10 +38,7 @@ export function contextOfSource(
     ...{ source, ledger, budgetDay, clock, metrics, grants, unitsPerDay },
     onBudgetRefused: budgetTeacher({ source, ledger, budgetDay, clock, log, unitsPerDay }, grants),
     unitsShare: context.unitsShare,
-    polls: () =>
-      sharing(source).map(({ poll: { every, floor } }) =>
-        every === undefined ? { share: floor } : { everyMs: every },
-      ),
+    polls: () => slowestPaces(sharing(source)),
   })
   let known: { readonly accountHash: string; readonly cache: ContextCache } | undefined
   const cacheNow = () => {

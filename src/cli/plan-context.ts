@@ -1,7 +1,7 @@
 import { type ContextName, contextUnits, contextUnitsMax, macroPrefix } from '../alert/context.ts'
 import { satisfies } from '../alert/match.ts'
 import { atOnce } from '../alert/turns.ts'
-import { fixedPolls, sharingWith } from '../config/accounts.ts'
+import { contextBesidePolls, sharingWith } from '../config/accounts.ts'
 import type { Config } from '../config/schema.ts'
 
 /**
@@ -12,7 +12,7 @@ export interface ContextCosts {
   readonly names: Readonly<Partial<Record<ContextName, number>>>
   /** Of all of them, before any limit. */
   readonly units: number
-  /** An equal part of what `context.unitsShare`, and the polls of `poll.every`, allow the account; a larger need is skipped. */
+  /** An equal part of what `context.unitsShare`, and the slowest pace of polls, allow the account; a larger need is skipped. */
   readonly unitsMax: number
   /** What that leaves to polls. */
   readonly unitsForPolls: number
@@ -32,9 +32,9 @@ export function contextCosts(
   const units = costs.reduce((sum, [, each]) => sum + each, 0)
   const { context } = config.sources[source] ?? {}
   const sharing = sharingWith(config.sources, source)
-  const besidePolls = plan.unitsOfAccount - Math.ceil(fixedPolls(sharing))
+  const besidePolls = contextBesidePolls(sharing, plan.unitsOfAccount)
   const shareMax = contextUnitsMax(plan.unitsOfAccount, context?.unitsShare ?? 0)
-  const unitsMax = Math.floor(Math.max(0, Math.min(shareMax, besidePolls)) / Math.max(1, sharing.length))
+  const unitsMax = Math.floor(Math.min(shareMax, besidePolls) / Math.max(1, sharing.length))
   return {
     names: Object.fromEntries(costs),
     units,

@@ -63,6 +63,36 @@ export function learnedBeside({ poll: { every } }: Paced, sharing: readonly Pace
   return every === undefined ? 0 : learnedPaces(sharing)
 }
 
+/** The slowest pace of one source: a share of its part of the units, or the interval where its pace is fixed. */
+export type SlowestPace = { readonly share: number } | { readonly everyMs: number }
+
+export function slowestPaces(sharing: readonly SourceConfig[]): SlowestPace[] {
+  return sharing.map(({ poll: { every, floor } }) =>
+    every === undefined ? { share: floor } : { everyMs: every },
+  )
+}
+
+/** The least that polls take of so many units of an account, in a day of this length. */
+export function slowestPolls(paces: readonly SlowestPace[], units: number, lengthMs = dayMs): number {
+  const fixed = paces.reduce((sum, pace) => sum + ('everyMs' in pace ? lengthMs / pace.everyMs : 0), 0)
+  const shares = paces.flatMap((pace) => ('share' in pace ? pace.share : []))
+  const part = Math.max(0, units - fixed) / Math.max(1, shares.length)
+  return fixed + shares.reduce((sum, share) => sum + share * part, 0)
+}
+
+/** Units of a day that context leaves to polls beside those of their slowest pace, where `share` falls as the day ends. */
+export const contextLeaves = { share: 0.1, units: 3 }
+
+/**
+ * The units of a day that context can ever use beside the polls of an account. A learned pace plans to use all that is left, so that
+ * what context leaves to polls at the start of a day it leaves to them all day long.
+ */
+export function contextBesidePolls(sharing: readonly SourceConfig[], units: number): number {
+  const paces = slowestPaces(sharing)
+  const kept = learnedPaces(sharing) === 0 ? 0 : units * contextLeaves.share + contextLeaves.units
+  return Math.max(0, units - Math.ceil(slowestPolls(paces, units) + kept))
+}
+
 const learnedShareMin = 0.05
 const dayMs = 86_400_000
 

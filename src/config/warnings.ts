@@ -5,7 +5,7 @@ import { wideFieldRemedy, wideFields, wideFieldText } from '../alert/match-form.
 import { atOnce } from '../alert/turns.ts'
 import { tokenCharsMin } from '../lib/secret.ts'
 import { refusedAddress } from '../sinks/address-config.ts'
-import { fixedPolls, sharedTokens, sharingWith } from './accounts.ts'
+import { contextBesidePolls, sharedTokens, sharingWith } from './accounts.ts'
 import { intervalComplaints } from './check.ts'
 import type { Env } from './env.ts'
 import type { Complaint } from './explain.ts'
@@ -212,16 +212,24 @@ function unaffordableContext({ routes, sources }: Config): Complaint[] {
                 remedy: `raise sources.${source}.context.unitsShare, or leave ${name} out`,
               },
             ]
-          const polls = fixedPolls(sharingWith(sources, source))
-          if (polls === 0 || unitsPerDay - polls >= units) return []
+          const sharing = sharingWith(sources, source)
+          if (contextBesidePolls(sharing, unitsPerDay) >= units) return []
+          const [pace, remedy] = sharing.some(({ poll }) => poll.every !== undefined)
+            ? [
+                'every',
+                sharing.length === 1
+                  ? `raise sources.${source}.poll.every`
+                  : 'raise poll.every of its account',
+              ]
+            : ['floor', `lower sources.${source}.poll.floor`]
           return [
             {
               ...{
                 path,
-                message: `${tooPoor}: polls come first, and poll.every takes all ${unitsPerDay} a day`,
+                message: `${tooPoor}: polls come first, and poll.${pace} takes all ${unitsPerDay} a day`,
                 bare: true,
               },
-              remedy: `raise sources.${source}.poll.every, or leave ${name} out`,
+              remedy: `${remedy}, or leave ${name} out`,
             },
           ]
         },

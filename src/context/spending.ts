@@ -1,4 +1,5 @@
 import { contextShareMax, type SkipReason } from '../alert/context.ts'
+import { contextLeaves, type SlowestPace, slowestPolls } from '../config/accounts.ts'
 import type { FeedError } from '../feed/errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import { budgetInForce, grantSchema } from '../schedule/budget.ts'
@@ -29,11 +30,8 @@ interface SpendingOptions {
   readonly budgetDay: (nowMs: number) => BudgetDay
   readonly unitsPerDay: number
   readonly unitsShare: number
-  /**
-   * The least that polls take of a day's units, for each source that spends them: a share of its part, or the interval where their
-   * pace is fixed.
-   */
-  readonly polls: () => readonly ({ readonly share: number } | { readonly everyMs: number })[]
+  /** Of each source that spends these units. */
+  readonly polls: () => readonly SlowestPace[]
   /** The API refused a call for the day's budget. Never rejects. */
   readonly onBudgetRefused: (taken: TakenUnits, askedMs: number | undefined) => Promise<void>
   readonly clock: Clock
@@ -113,26 +111,20 @@ export function burstUnits(unitsPerDay: number): number {
 }
 
 /**
- * The units that must be left for polls until the reset: those of their slowest pace, and those that the plan keeps for pages
- * beneath the first. The number falls as the day ends, so that its last units can still be used.
+ * The units that must be left for polls until the reset: those of their slowest pace, and twice those that the plan keeps for pages
+ * beneath the first at the start of a day. The number falls as the day ends, so that its last units can still be used.
  */
 export function unitsForPolls(
-  polls: ReturnType<SpendingOptions['polls']>,
+  polls: readonly SlowestPace[],
   unitsPerDay: number,
   dayLeft: number,
   { startMs, endMs }: BudgetDay,
 ): number {
   const left = Math.min(1, Math.max(0, dayLeft))
-  const paces = polls.map((each) =>
-    'share' in each ? (unitsPerDay / polls.length) * each.share : (endMs - startMs) / each.everyMs,
-  )
-  const paced = paces.reduce((sum, each) => sum + each, 0) * left
-  return Math.min(unitsPerDay, Math.ceil(paced + unitsPerDay * reserveShare * left) + lastUnits)
+  const { share, units } = contextLeaves
+  const paced = slowestPolls(polls, unitsPerDay, endMs - startMs)
+  return Math.min(unitsPerDay, Math.ceil((paced + unitsPerDay * share) * left) + units)
 }
-
-/** Twice what the plan keeps at the start of a day. */
-const reserveShare = 0.1
-const lastUnits = 3
 
 /** The units of a day: the API's own number where its refusals showed less than the config has. */
 export async function grantedUnits(

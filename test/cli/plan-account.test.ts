@@ -76,8 +76,12 @@ describe('plan --config of two sources of one account', () => {
     // 1,920 a day.
     for (const { context } of await plans(['{ every: 90s }', '{ every: 90s }']))
       expect(context).toMatchObject({ unitsMax: 40 })
+    // A learned pace plans to use all that 1,600 leave, and context leaves it a fifth of that and a tenth of all.
+    for (const { context } of await plans(['{ every: 54s }', '{}']))
+      expect(context).toMatchObject({ unitsMax: 58 })
+    // 1,920.
     for (const { context } of await plans(['{ every: 45s }', '{}']))
-      expect(context).toMatchObject({ unitsMax: 40 })
+      expect(context).toMatchObject({ unitsMax: 0 })
   })
 
   it('says which budget of the account reaches a target', async () => {

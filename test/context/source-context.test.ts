@@ -734,7 +734,9 @@ describe('the units', () => {
     expect(unitsForPolls([{ everyMs: 1_000 }], 50, 1, day)).toBe(50)
     const two = [{ everyMs: 60_000 }, { everyMs: 120_000 }]
     expect(unitsForPolls(two, 4_000, 0.5, day)).toBe(720 + 360 + 203)
-    expect(unitsForPolls([{ share: 0.2 }, { everyMs: 60_000 }], 2_000, 0.5, day)).toBe(100 + 720 + 103)
+    // A share of what the fixed pace leaves.
+    expect(unitsForPolls([{ share: 0.2 }, { everyMs: 60_000 }], 2_000, 0.5, day)).toBe(56 + 720 + 103)
+    expect(unitsForPolls([{ share: 0.2 }, { everyMs: 54_000 }], 2_000, 1, day)).toBe(80 + 1_600 + 203)
     expect([burstUnits(2_000), burstUnits(10)]).toEqual([20, 10])
   })
 })
