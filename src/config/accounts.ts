@@ -27,7 +27,7 @@ interface Paced {
 }
 
 /** How many polls a day these sources make where `poll.every` fixes their pace. */
-export function fixedPolls(sharing: readonly Paced[]): number {
+function fixedPolls(sharing: readonly Paced[]): number {
   return sharing.flatMap(({ poll: { every } }) => every ?? []).reduce((sum, every) => sum + dayMs / every, 0)
 }
 
