@@ -152,7 +152,9 @@ function followed(read: (count: number) => Promise<readonly DeliveryRow[]>, limi
 /** `take` gives what is new, or in another state than when it was last given, the oldest first. */
 export function changedRows() {
   const known = new Map<string, string>()
-  const standsOf = ({ state, attempts, reason }: DeliveryRow) => `${state} ${attempts} ${reason}`
+  /** One that ended again is news, too: it was sent again meanwhile. */
+  const standsOf = ({ state, attempts, reason, updatedAt }: DeliveryRow) =>
+    `${state} ${attempts} ${reason} ${state === 'delivered' || state === 'dead' ? updatedAt : ''}`
   const isChanged = (row: DeliveryRow) => known.get(nameOf(row)) !== standsOf(row)
   const take = (rows: readonly DeliveryRow[]): readonly DeliveryRow[] => {
     const news = rows.toReversed().filter((row) => {

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { NoAnswerError } from '../../src/cli/daemon.ts'
 import { changedRows } from '../../src/cli/deliveries.ts'
 import { watch } from '../../src/cli/watch.ts'
-import { row } from '../admin/views.ts'
+import { ago, row } from '../admin/views.ts'
 import { cli } from '../support/cli.ts'
 
 it('what is watched is looked at until the person ends it, also over a time without the bridge', async () => {
@@ -32,6 +32,16 @@ it('of deliveries that are followed, each is shown when it is new and when its s
     '3 delivered',
   ])
   expect(shown(row({ id: 3 }), row({ id: 1 }))).toEqual([])
+  // Sent again, faster than it is looked at.
+  const updatedAt = ago(0)
+  expect(shown(row({ id: 1, updatedAt }), row({ id: 2, state: 'dead', updatedAt }), row({ id: 3 }))).toEqual([
+    '2 dead',
+    '1 delivered',
+  ])
+  const again = ago(-1)
+  expect(shown(row({ id: 2, state: 'dead', updatedAt: again }), row({ id: 1, updatedAt }))).toEqual([
+    '2 dead',
+  ])
 })
 
 it('the completion that is printed completes commands, their options and their actions', async () => {
