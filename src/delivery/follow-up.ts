@@ -31,7 +31,7 @@ interface AttemptFacts {
   readonly expiresAtMs: number
   /** How much earlier than by its own schedule it was sent: as a probe, or because the sink answers again. */
   readonly earlyMs?: number
-  /** Shutdown, or the lock was lost. */
+  /** Shutdown, or another process has the job. */
   readonly brokenOff: boolean
   readonly nowMs: number
 }

@@ -64,7 +64,7 @@ export class Lane {
   readonly #clockWatch: ClockWatch
   readonly #jobFields: JobFields
   readonly #staleDelays: StaleDelays
-  readonly #running = new RunningJobs()
+  readonly #running: RunningJobs
   readonly #lockAges: LockAges
   readonly #workers: Workers
   readonly #watchdog: Watchdog
@@ -100,13 +100,14 @@ export class Lane {
     )
     this.#clockWatch = new ClockWatch(clock)
     this.#lockAges = new LockAges(clock, tuning.lockMs)
+    this.#running = new RunningJobs({ redis, queue: this.#queue, lockAges: this.#lockAges })
     this.#workers = new Workers({
       ...options,
       ...{ redis: options.redisBlocking, sink: sink.name, settings, queue: this.#queue },
       process: (job, token) =>
         this.#running.track(() => this.#process(job, token)).finally(() => this.#lockAges.asks(token)),
       asks: (token) => this.#lockAges.asks(token),
-      lostLocks: (jobIds) => this.#running.abort('the lock was lost', jobIds),
+      lostLocks: (jobIds) => void this.#running.lostLocks(jobIds),
       recorded: (jobId) => options.unrecorded.recorded(this.#nameOf(jobId)),
       storeAcknowledged: (jobId) => options.unrecorded.store(this.#nameOf(jobId)),
     })
@@ -149,9 +150,8 @@ export class Lane {
     const circuit = this.#circuit
     return {
       ...this.#options,
-      lockAges: this.#lockAges,
-      batcher: this.#batcher,
-      jobFields: this.#jobFields,
+      ...{ lockAges: this.#lockAges, batcher: this.#batcher, jobFields: this.#jobFields },
+      begins: (jobId) => this.#running.begins(jobId),
       takeOverMs: this.#options.tuning.takeOverMs,
       stopping: this.#ending.signal,
       onAcknowledged: (delivery, record) =>

@@ -24,6 +24,11 @@ export class LockAges {
     if (this.#asked.size > tokensMax && !oldest.done) this.#asked.delete(oldest.value)
   }
 
+  /** Whether this lane asked for a job under it. */
+  isOurs(token: string): boolean {
+    return this.#asked.has(token)
+  }
+
   /** False where it may be old. */
   isYoung(token: string): boolean {
     const asked = this.#asked.get(token)

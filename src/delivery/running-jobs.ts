@@ -1,3 +1,7 @@
+import type { RedisClient } from '../store/redis.ts'
+import type { LockAges } from './lock-ages.ts'
+import type { AlertQueue } from './queues.ts'
+
 /** The jobs that one lane has taken and not finished, and the sends that run for them. */
 interface RunningSend {
   readonly controller: AbortController
@@ -6,12 +10,24 @@ interface RunningSend {
   renew(): Promise<boolean>
 }
 
+interface JobLocks {
+  readonly redis: RedisClient
+  readonly queue: Pick<AlertQueue, 'toKey'>
+  readonly lockAges: Pick<LockAges, 'isOurs'>
+}
+
 export class RunningJobs {
+  readonly #locks: JobLocks
   readonly #sends = new Map<string, RunningSend>()
+  readonly #begun = new Set<string>()
   /** Sends whose locks BullMQ does not renew. */
   #unrenewed = new Set<RunningSend>()
   #jobs = 0
   #taken = 0
+
+  constructor(locks: JobLocks) {
+    this.#locks = locks
+  }
 
   /** Jobs, also those that wait for a send of before to be over. */
   get jobs(): number {
@@ -43,7 +59,13 @@ export class RunningJobs {
       return await send.done
     } finally {
       if (this.#sends.get(jobId) === send) this.#sends.delete(jobId)
+      this.#begun.delete(jobId)
     }
+  }
+
+  /** From now on the receiver may have it. */
+  begins(jobId: string): void {
+    this.#begun.add(jobId)
   }
 
   isSending(jobId: string): boolean {
@@ -63,6 +85,19 @@ export class RunningJobs {
     for (const id of jobIds) this.#sends.get(id)?.controller.abort(new Error(why))
   }
 
+  /**
+   * Breaks off what has not begun yet, and the sends of jobs that another process has now. Where nobody has one, as where Redis came
+   * back without its last second, a send that has begun goes on: its answer counts. Never rejects: BullMQ asks again.
+   */
+  async lostLocks(jobIds: readonly string[]): Promise<void> {
+    const { redis, queue, lockAges } = this.#locks
+    const tokens = await redis.mget(jobIds.map((id) => queue.toKey(`${id}:lock`))).catch(() => [])
+    const isElsewhere = (token: string | null | undefined) =>
+      typeof token === 'string' && !lockAges.isOurs(token)
+    const ended = jobIds.filter((id, at) => !this.#begun.has(id) || isElsewhere(tokens[at]))
+    this.abort('the lock was lost', ended)
+  }
+
   /** BullMQ counts the age of a lock by the wall clock: after that was set back, it does not renew older locks. */
   clockSetBack(): void {
     this.#unrenewed = new Set(this.#sends.values())
@@ -70,8 +105,9 @@ export class RunningJobs {
 
   async renewLocks(): Promise<void> {
     for (const send of this.#unrenewed) {
-      if (![...this.#sends.values()].includes(send)) this.#unrenewed.delete(send)
-      else if (!(await send.renew().catch(() => true))) send.controller.abort(new Error('the lock was lost'))
+      const [id] = [...this.#sends].find(([, each]) => each === send) ?? []
+      if (id === undefined) this.#unrenewed.delete(send)
+      else if (!(await send.renew().catch(() => true))) await this.lostLocks([id])
     }
   }
 }

@@ -141,6 +141,7 @@ describe('a process that wakes up when its job belongs to another', () => {
       log: silent,
       metrics,
       lockAges: { lockMs: 1_000, isYoung: () => false },
+      begins: () => {},
       jobFields: createJobFields(redis, queues.queue('hook')),
       observe: async () => {},
       onAcknowledged: () => {},

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis'
 import { afterEach, describe, expect, it } from 'vitest'
 import { resend } from '../../src/delivery/records/resend.ts'
+import type { Outcome } from '../../src/sinks/outcome.ts'
 import { connectRedis, type RedisClient, type RedisProfile } from '../../src/store/redis.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
@@ -269,6 +270,41 @@ describe('an acknowledgement that Redis refuses to record, and to store', () => 
     expect([sink.sends.length, other.sends.length]).toEqual([1, 0])
     for (const client of opened) client.disconnect()
   }, 30_000)
+})
+
+describe('a job whose lock Redis lost with its last second', () => {
+  async function lostLock(sink: ReturnType<typeof testSink>) {
+    const server = await startRedis()
+    servers.push(server)
+    const { lines, queues, sender } = rig(server, ['hook'])
+    const queue = queues.queue('hook')
+    await queues.enqueue(jobs('hook', 1, 1))
+    await server.client().save()
+    sender([sink], { settings: { concurrency: 1 }, tuning: { lockMs: 1_000, stalledIntervalMs: 200 } })
+    await until('it is being sent', () => sink.sends.length === 1)
+    await server.kill9()
+    await server.start()
+    await until('its lock is not there', () =>
+      lines.some(({ reason }) => /could not renew lock/.test(String(reason))),
+    )
+    return { queue, client: server.client() }
+  }
+
+  it('is sent on, since nobody else has it: the answer counts', async () => {
+    const answer = Promise.withResolvers<Outcome>()
+    const sink = testSink('hook', (send) => Promise.race([hang(send), answer.promise]))
+    const { queue } = await lostLock(sink)
+    answer.resolve(delivered)
+    await until('recorded', async () => (await queue.getCompletedCount()) === 1)
+    expect(sink.sends).toHaveLength(1)
+  })
+
+  it('is broken off once another process has it', async () => {
+    const sink = testSink('hook', hang)
+    const { queue, client } = await lostLock(sink)
+    await client.set(queue.toKey('main.1:lock'), 'of another process')
+    await until('broken off', () => sink.sends[0]?.signal.aborted)
+  })
 })
 
 it.each(['hset', 'hget'])(
