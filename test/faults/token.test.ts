@@ -109,8 +109,39 @@ it(
   },
 )
 
-/** A bridge that has seen three alerts of a feed; their receiver fails until the source is stopped. */
-async function rig() {
+it('where units are few a refused token is tried again by its plan, which leaves units for when it is right', async () => {
+  const row = failureRow('It refuses the token')
+  const { sandbox, shown, log, clock, held } = await rig('20m')
+  await held(() => sandbox.setTokenState('revoked', 'first-token-canary'))
+  shown.fire(3)
+  sandbox.setTokenState('valid', 'first-token-canary')
+  await row.heals("or its plan's next poll where units are few", () =>
+    resumesAfter(20 * minuteMs, { sandbox, clock, pass: (ms) => clock.pass(ms) }),
+  )
+  await until('everything arrives', () => hasAll(shown, log))
+  await row.kept('everything stays in the feed', () => expect(judge(shown, log)).toEqual(clean))
+  await row.twice('nothing', () => expect(new Set(log.taken).size).toBe(log.taken.length))
+})
+
+it("where units are few a token of another account is tried again by the source's plan", async () => {
+  const row = failureRow("The token shows another account's feed")
+  const { sandbox, shown, log, clock, held } = await rig('20m')
+  await held(() => sandbox.switchAccount('another', 300))
+  sandbox.switchAccount('main')
+  shown.fire(3)
+  await row.heals("or its plan's next poll where units are few", () =>
+    resumesAfter(20 * minuteMs, { sandbox, clock, pass: (ms) => clock.pass(ms) }),
+  )
+  await until('everything arrives', () => hasAll(shown, log))
+  await row.kept('nothing of it is taken', () => expect(judge(shown, log)).toEqual(clean))
+  await row.twice('nothing', () => expect(new Set(log.taken).size).toBe(log.taken.length))
+})
+
+/**
+ * A bridge that has seen three alerts of a feed; their receiver fails until the source is stopped. `every`: the pace of one with few
+ * units, whose clock jumps also in the long form.
+ */
+async function rig(every?: string) {
   const clock = passingClock()
   const sandbox = await startSandbox({
     ...{ clock, firstId: 10_000, history: 0 },
@@ -124,9 +155,15 @@ async function rig() {
   const useToken = (value: string) => writeFileSync(tokenFile, value)
   useToken('first-token-canary')
   const token = `tokenFile: ${tokenFile}`
-  const text = bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url }, token })
+  const text = bridgeConfig({
+    redis,
+    feed: sandbox.url,
+    sinks: { hook: hook.url },
+    token,
+    ...(every && { every }),
+  })
   const load = () => parseConfig(text, { env: {}, folder: '/' })
-  const { app, lines } = buildApp(text, { load, ...(long ? {} : { clock }) })
+  const { app, lines } = buildApp(text, { load, ...(long && every === undefined ? {} : { clock }) })
   const url = await app.start()
   shown.fire(3)
   await until('sends are tried', () => log.attempts() >= 3)
@@ -143,6 +180,7 @@ async function rig() {
     /** Stops the source by this, and lets the receiver take what was seen before. */
     async held(stop: () => void) {
       stop()
+      if (every !== undefined) clock.pass(20 * minuteMs)
       await until('the status says so', async () => (await source())?.state === 'stopped')
       expect(await page('/')).toContain((await source())?.reason)
       expect(await readiness(url)).toBe('ok')
@@ -158,12 +196,16 @@ async function rig() {
 /** How long after now the next call comes, of which there is none for most of this time. */
 async function resumesAfter(
   ms: number,
-  { sandbox, clock }: Pick<Awaited<ReturnType<typeof rig>>, 'sandbox' | 'clock'>,
+  {
+    sandbox,
+    clock,
+    pass = (passedMs) => letPass(clock, passedMs),
+  }: Pick<Awaited<ReturnType<typeof rig>>, 'sandbox' | 'clock'> & { pass?: (ms: number) => unknown },
 ): Promise<number> {
   const [calls, fromMs] = [sandbox.requests.length, clock.now()]
-  await letPass(clock, ms - 10_000)
+  await pass(ms - 10_000)
   expect(sandbox.requests).toHaveLength(calls)
-  await letPass(clock, 10_000)
+  await pass(10_000)
   await until('a call', () => sandbox.requests.length > calls)
   return (sandbox.requests[calls]?.atMs ?? Number.NaN) - fromMs
 }
