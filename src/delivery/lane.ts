@@ -152,8 +152,7 @@ export class Lane {
       ...this.#options,
       ...{ lockAges: this.#lockAges, batcher: this.#batcher, jobFields: this.#jobFields },
       begins: (jobId) => this.#running.begins(jobId),
-      takeOverMs: this.#options.tuning.takeOverMs,
-      stopping: this.#ending.signal,
+      ...{ takeOverMs: this.#options.tuning.takeOverMs, stopping: this.#ending.signal },
       onAcknowledged: (delivery, record) =>
         this.#options.unrecorded.add(this.#nameOf(delivery.id), () =>
           this.#jobFields.acknowledge(delivery, record),
@@ -222,10 +221,10 @@ export class Lane {
     if (this.#before === lane) this.#before = lane.#before
   }
 
-  /** Resolves once no send of this job runs, here or in the lane before. */
-  async #sendOver(jobId: string): Promise<void> {
-    await this.#running.sendOver(jobId)
-    if (this.#before) await this.#before.#sendOver(jobId)
+  /** Resolves once no send of this job runs, here or in the lane before; false where one did. */
+  async #sendOver(jobId: string): Promise<boolean> {
+    const none = await this.#running.sendOver(jobId)
+    return (!this.#before || (await this.#before.#sendOver(jobId))) && none
   }
 
   /** Resolves when no send has run for a while: time enough for a Redis that is there to record them all. */
@@ -261,13 +260,15 @@ export class Lane {
     const id = job.id ?? ''
     // After an outage BullMQ may hand out a job again while its first send still runs here, or both at the same moment: wait for that
     // send, whose acknowledgement the next step looks up.
-    do await this.#sendOver(id)
+    let renewed = true
+    do renewed = (await this.#sendOver(id)) && renewed
     while (this.#running.isSending(id))
     const controller = new AbortController()
     // Fetched while the lane was already stopping: it goes back as it came.
     if (this.#ending.signal.aborted) controller.abort(new Error('stopping'))
     const done = processJob(job, token, controller.signal, this.#processorDeps)
-    return this.#running.run(id, { controller, done, renew: () => isRenewed(job, token, this.#lockAges) })
+    const renew = () => isRenewed(job, token, this.#lockAges)
+    return this.#running.run(id, { controller, done, renew, renewed })
   }
 
   #replace(job: JobReplacement['job'], copies: JobReplacement['copies']): Promise<unknown> {

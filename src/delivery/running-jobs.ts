@@ -1,3 +1,4 @@
+import { within } from '../lib/time-limit.ts'
 import type { RedisClient } from '../store/redis.ts'
 import type { LockAges } from './lock-ages.ts'
 import type { AlertQueue } from './queues.ts'
@@ -6,6 +7,8 @@ import type { AlertQueue } from './queues.ts'
 interface RunningSend {
   readonly controller: AbortController
   readonly done: Promise<unknown>
+  /** False where BullMQ does not renew the job's lock any more: it ended doing so with a send of before. */
+  readonly renewed: boolean
   /** Renews the job's lock; false when it is not ours any more. */
   renew(): Promise<boolean>
 }
@@ -55,6 +58,7 @@ export class RunningJobs {
 
   async run<T>(jobId: string, send: RunningSend & { readonly done: Promise<T> }): Promise<T> {
     this.#sends.set(jobId, send)
+    if (!send.renewed) this.#unrenewed.add(send)
     try {
       return await send.done
     } finally {
@@ -72,9 +76,23 @@ export class RunningJobs {
     return this.#sends.has(jobId)
   }
 
-  /** Resolves once the send of this job is over that runs now. Of several that wait for it, one goes first: ask `isSending` then. */
-  async sendOver(jobId: string): Promise<void> {
-    await this.#sends.get(jobId)?.done.catch(() => {})
+  /**
+   * For a job that is handed out again: resolves once the send of it is over that runs now; true at once where none does. Of several
+   * that wait for it, one goes first: ask `isSending` then.
+   */
+  async sendOver(jobId: string): Promise<boolean> {
+    const send = this.#sends.get(jobId)
+    if (send === undefined) return true
+    await this.#callOff(jobId, send)
+    await send.done.catch(() => {})
+    return false
+  }
+
+  /** A send that has not begun, and whose lock is gone: it would wait for its turn only to find that the job is not its own. */
+  async #callOff(jobId: string, { controller, renew }: RunningSend): Promise<void> {
+    if (this.#begun.has(jobId)) return
+    const isOurs = await within(renewTimeoutMs, 'renewing the lock', renew()).catch(() => true)
+    if (!isOurs && !this.#begun.has(jobId)) controller.abort(new Error('handed out again'))
   }
 
   running(): Promise<unknown>[] {
@@ -111,3 +129,5 @@ export class RunningJobs {
     }
   }
 }
+
+const renewTimeoutMs = 5_000

@@ -299,6 +299,34 @@ describe('a job whose lock Redis lost with its last second', () => {
     expect(sink.sends).toHaveLength(1)
   })
 
+  it('goes out in the same list as before, though it was handed out again while it waited for that', async () => {
+    const server = await startRedis()
+    servers.push(server)
+    const { queues, sender } = rig(server, ['hook'])
+    const queue = queues.queue('hook')
+    const plan = { kind: 'burst', max: 20, after: 1, windowMs: 5_000 } as const
+    const sizes: number[] = []
+    const takes = (count: number) => {
+      sizes.push(count)
+      return Promise.resolve(delivered)
+    }
+    const batch = {
+      plan,
+      split: <P>(parts: readonly P[]) => [[...parts]],
+      send: (parts: readonly unknown[]) => takes(parts.length),
+    }
+    await queues.enqueue(jobs('hook', 1, 6))
+    await server.client().save()
+    const tuning = { lockMs: 2_000, stalledIntervalMs: 300, watchEveryMs: 500 }
+    sender([{ ...testSink('hook', () => takes(1)), batch }], { tuning })
+    await until('five wait for the list', async () => (await queue.getActiveCount()) === 5)
+    await server.kill9()
+    await server.start()
+    const recorded = () => queue.getCompletedCount().catch(() => 0)
+    await until('all are recorded', async () => (await recorded()) === 6)
+    expect(sizes).toEqual([1, 5])
+  }, 30_000)
+
   it('is broken off once another process has it', async () => {
     const sink = testSink('hook', hang)
     const { queue, client } = await lostLock(sink)
