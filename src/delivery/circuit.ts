@@ -213,7 +213,6 @@ export class Circuit {
 
   #takeOver(kept: { reason: string; sinceMs: number }): void {
     this.#breaker = openBreaker(kept, this.#limits, this.#now().monotonicMs)
-    this.#options.widthChanged()
     this.#report(kept.reason)
     this.#probeIn(this.#limits.firstPauseMs)
   }
@@ -221,6 +220,7 @@ export class Circuit {
   #report(reason: string): void {
     const { sink, metrics, log, onBreaker } = this.#options
     const { state } = this.#breaker
+    this.#options.widthChanged()
     metrics.circuitOpen.set({ sink }, state === 'open' ? 1 : 0)
     log[state === 'open' ? 'error' : 'info']({ sink, state, reason }, 'delivery.breaker')
     if (state === 'closed') clearTimeout(this.#probe)
@@ -251,9 +251,9 @@ export class Circuit {
       await this.#try('no probe', async () => {
         if (await seekProbe(queue, probes)) return
         // No alert is left for a probe, and another process, which sent it, has closed the breaker.
-        if (await within(commandTimeoutMs, 'reading the breaker', breakers.read(sink))) return
+        const kept = await within(commandTimeoutMs, 'reading the breaker', breakers.read(sink))
+        if (kept || this.#stopped || !this.isOpen) return
         this.#breaker = closedBreaker
-        this.#options.widthChanged()
         this.#report('another process found that it answers')
       })
     if (this.#breaker.state === 'open') this.#probeIn(this.#breaker.pauseMs)

@@ -1,10 +1,15 @@
 import { describe, expect, it } from 'vitest'
+import { Circuit } from '../../src/delivery/circuit.ts'
 import type { BreakerChange } from '../../src/delivery/sender.ts'
+import { defaultTuning } from '../../src/delivery/settings.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
+import { createBreakerStore } from '../../src/store/breakers.ts'
 import { breakerKey } from '../../src/store/keys.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
 import { onTestFinished } from '../support/finished.ts'
 import { startRedis, useRedis } from '../support/redis.ts'
-import { delivered, jobs, rig, testSink, unavailable, until } from './rig.ts'
+import { delivered, jobs, quickSettings, rig, testSink, unavailable, until } from './rig.ts'
 
 const server = useRedis()
 
@@ -42,6 +47,42 @@ describe('a sink that is down', () => {
     expect(Math.max(...sink.sends.map(({ number }) => number))).toBeLessThan(5)
     expect((await metrics.circuitOpen.get()).values[0]?.value).toBe(0)
   })
+
+  it.each([
+    ['its own alert is answered', 'answered', ['open', 'closed']],
+    ['its lane stops', 'stopped', ['open']],
+  ] as const)(
+    'is told of once where %s while Redis is asked for other processes',
+    async (_what, meanwhile, told) => {
+      const { queues, redis, prefix, metrics } = rig(server, ['hook'])
+      const news: string[] = []
+      const asked = Promise.withResolvers<void>()
+      const event = (alert: string) => ({ alert, reason: '', startedAtMs: performance.now() })
+      const circuit: Circuit = new Circuit({
+        ...{ sink: 'hook', settings: { ...quickSettings, rateLimit: { max: 100, per: 1_000 } }, metrics },
+        tuning: { ...defaultTuning, faultsToOpen: 1, probePauseMsMax: 100 },
+        ...{ queue: queues.queue('hook'), log: createLogger({ level: 'silent' }), clock: systemClock },
+        breakers: {
+          ...createBreakerStore(redis, prefix),
+          async read() {
+            if (meanwhile === 'stopped') circuit.stop()
+            else await circuit.observe({ signal: 'answered', ...event('1') })
+            asked.resolve()
+            return undefined
+          },
+        },
+        onBreaker: ({ state }) => news.push(state),
+        onHold: async () => {},
+        sending: () => 0,
+        widthChanged() {},
+      })
+      onTestFinished(() => circuit.stop())
+      for (const alert of ['1', '2']) await circuit.observe({ signal: 'fault', ...event(alert) })
+      await asked.promise
+      await new Promise((resolve) => setImmediate(resolve))
+      expect(news).toEqual(told)
+    },
+  )
 
   it('is probed with an alert that would be due in hours when nothing else waits, at no cost to its attempts', async () => {
     const { queues, sender } = rig(server, ['hook'])
