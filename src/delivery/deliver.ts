@@ -72,6 +72,8 @@ export interface DeliverDeps extends SendDeps {
   readonly acknowledged: Acknowledged
   /** How long a job that was taken over waits for its former process to write down an acknowledgement. */
   readonly takeOverMs: number
+  /** The send of this job begins: from now on its receiver may have it. */
+  begins(jobId: string): void
   /** Aborts when the lane stops: then no job is taken over. */
   readonly stopping: AbortSignal
   /** What the API's other endpoints know about the alert; undefined where no route asks. */
@@ -151,7 +153,9 @@ export async function deliver(job: LockedJob, signal: AbortSignal, deps: Deliver
       fields = await claim(job, delivery)
       readAtMs = clock.monotonicMs()
       if (fields === undefined || fields.acknowledged) return false
-      return !signal.aborted && clock.now() < expiresAtMs(delivery, settings)
+      if (signal.aborted || clock.now() >= expiresAtMs(delivery, settings)) return false
+      deps.begins(job.id)
+      return true
     },
   }
   const sent = deps.batcher ? await deps.batcher.join(member) : await sendAlone(member, deps)

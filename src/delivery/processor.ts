@@ -23,8 +23,6 @@ export type AlertJob = Job<JobData, AttemptRecord>
 export interface ProcessorDeps extends DeliverDeps {
   readonly metrics: Metrics
   readonly lockAges: Pick<LockAges, 'isYoung' | 'lockMs'>
-  /** The send of this job begins: from now on its receiver may have it. */
-  begins(jobId: string): void
   readonly jobFields: JobFields
   /** The sink has acknowledged it; Redis has not recorded that yet. */
   onAcknowledged(job: JobDelivery, record: AttemptRecord): void
@@ -84,18 +82,14 @@ async function step(
   const isFirstTaken = job.attemptsStarted === 1 && stall === 0
   const claim: LockedJob['claim'] = (requestedAtMs) => {
     const isYoung = deps.lockAges.isYoung(token)
-    if (!(isFirstTaken && isYoung)) return claimed(requestedAtMs, isYoung)
-    deps.begins(id)
-    return noFields
+    return isFirstTaken && isYoung ? noFields : claimed(requestedAtMs, isYoung)
   }
   const claimed = async (requestedAtMs: number | undefined, isYoung: boolean) => {
     const [isOurs, fields] = await Promise.all([
       isYoung || isRenewed(job, token, deps.lockAges),
       isFirstTaken ? noFields : deps.jobFields.read({ id, requestedAtMs }),
     ])
-    if (!isOurs) return undefined
-    deps.begins(id)
-    return fields
+    return isOurs ? fields : undefined
   }
   const takenOver = stall > 0 && stall > (await deps.jobFields.waitedAtStall(id).catch(() => 0))
   const waited = () => deps.jobFields.waited(id, stall)

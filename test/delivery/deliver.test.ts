@@ -22,6 +22,7 @@ function setting() {
     clock: systemClock,
     log,
     takeOverMs: 50,
+    begins: () => {},
     stopping: never,
     queueState: () => ({ emptyMs: 0, isFull: false }),
   }

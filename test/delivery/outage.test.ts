@@ -1,5 +1,8 @@
+import { Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import { afterEach, describe, expect, it } from 'vitest'
+import { waitedField } from '../../src/delivery/job-fields.ts'
+import type { AlertQueue } from '../../src/delivery/queues.ts'
 import { resend } from '../../src/delivery/records/resend.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import { connectRedis, type RedisClient, type RedisProfile } from '../../src/store/redis.ts'
@@ -32,6 +35,19 @@ afterEach(async () => {
 
 /** How many keys BullMQ gives to its scripts that take a job, and that end one and take the next. */
 const [keysOfTaking, keysOfFinishing] = [11, 14]
+
+/** As by a process that has ended since. */
+async function takeAll(server: RedisServer, queue: AlertQueue): Promise<void> {
+  const log = createLogger({ level: 'silent' })
+  const connection = connectRedis({ target: { url: server.url }, profile: 'blocking' }, log)
+  const taker = new Worker(queue.name, null, { connection, autorun: false, prefix: queue.opts.prefix ?? '' })
+  for (let left = await queue.getWaitingCount(); left > 0; left -= 1) {
+    const job = await taker.getNextJob('of another')
+    await connection.del(queue.toKey(`${job?.id}:lock`))
+  }
+  await taker.close()
+  connection.disconnect()
+}
 
 /** Redis away for so long, by the clock: what is tested is what happens while time passes. */
 async function outage(server: RedisServer, forMs: number): Promise<void> {
@@ -299,33 +315,50 @@ describe('a job whose lock Redis lost with its last second', () => {
     expect(sink.sends).toHaveLength(1)
   })
 
-  it('goes out in the same list as before, though it was handed out again while it waited for that', async () => {
-    const server = await startRedis()
-    servers.push(server)
-    const { queues, sender } = rig(server, ['hook'])
-    const queue = queues.queue('hook')
-    const plan = { kind: 'burst', max: 20, after: 1, windowMs: 5_000 } as const
-    const sizes: number[] = []
-    const takes = (count: number) => {
-      sizes.push(count)
-      return Promise.resolve(delivered)
-    }
-    const batch = {
-      plan,
-      split: <P>(parts: readonly P[]) => [[...parts]],
-      send: (parts: readonly unknown[]) => takes(parts.length),
-    }
-    await queues.enqueue(jobs('hook', 1, 6))
-    await server.client().save()
-    const tuning = { lockMs: 2_000, stalledIntervalMs: 300, watchEveryMs: 500 }
-    sender([{ ...testSink('hook', () => takes(1)), batch }], { tuning })
-    await until('five wait for the list', async () => (await queue.getActiveCount()) === 5)
-    await server.kill9()
-    await server.start()
-    const recorded = () => queue.getCompletedCount().catch(() => 0)
-    await until('all are recorded', async () => (await recorded()) === 6)
-    expect(sizes).toEqual([1, 5])
-  }, 30_000)
+  it.each([
+    ['', false],
+    [' and had been taken over', true],
+  ])(
+    'goes out in the same list as before, though it was handed out again while it waited for that%s',
+    {
+      timeout: 30_000,
+    },
+    async (_, isTakenOver) => {
+      const server = await startRedis()
+      servers.push(server)
+      const { queues, sender } = rig(server, ['hook'])
+      const queue = queues.queue('hook')
+      const plan = { kind: 'burst', max: 20, after: 1, windowMs: 5_000 } as const
+      const sizes: number[] = []
+      const takes = (count: number) => {
+        sizes.push(count)
+        return Promise.resolve(delivered)
+      }
+      const batch = {
+        plan,
+        split: <P>(parts: readonly P[]) => [[...parts]],
+        send: (parts: readonly unknown[]) => takes(parts.length),
+      }
+      await queues.enqueue(jobs('hook', 1, 6))
+      const client = server.client()
+      if (isTakenOver) await takeAll(server, queue)
+      await client.save()
+      const tuning = { lockMs: 2_000, stalledIntervalMs: 300, watchEveryMs: 500, takeOverMs: 100 }
+      sender([{ ...testSink('hook', () => takes(1)), batch }], { tuning })
+      await until('five wait for the list', async () => {
+        const active = await queue.getActive()
+        const waited = await Promise.all(
+          active.map((job) => client.hexists(queue.toKey(job.id ?? ''), waitedField)),
+        )
+        return active.length === 5 && waited.every((is) => is === Number(isTakenOver))
+      })
+      await server.kill9()
+      await server.start()
+      const recorded = () => queue.getCompletedCount().catch(() => 0)
+      await until('all are recorded', async () => (await recorded()) === 6)
+      expect(sizes).toEqual([1, 5])
+    },
+  )
 
   it('is broken off once another process has it', async () => {
     const sink = testSink('hook', hang)
