@@ -8,6 +8,7 @@ import { type AssignDeps, createAssign } from '../../src/routing/assign.ts'
 import { createThrottles } from '../../src/store/throttle.ts'
 import { createWithheldStore } from '../../src/store/withheld.ts'
 import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
+import { longestTurnMs } from '../support/turns.ts'
 import { alertOf, nowMs } from './alerts.ts'
 
 const server = useRedis()
@@ -58,20 +59,6 @@ function abs(length: number): string {
 function cpuMsSince(before: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(before)
   return (user + system) / 1_000
-}
-
-/** The longest that others had to wait for their turn. */
-async function longestTurnMs(work: () => Promise<unknown>): Promise<number> {
-  let [longestMs, last] = [0, process.cpuUsage()]
-  const look = () => {
-    longestMs = Math.max(longestMs, cpuMsSince(last))
-    last = process.cpuUsage()
-    next = setImmediate(look)
-  }
-  let next = setImmediate(look)
-  await work()
-  clearImmediate(next)
-  return Math.max(longestMs, cpuMsSince(last))
 }
 
 describe('alerts', () => {

@@ -8,6 +8,7 @@ import {
   silencesMax,
 } from '../../src/store/silences.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
+import { longestTurnMs } from '../support/turns.ts'
 
 const server = useRedis()
 const nowMs = Date.parse('2026-11-21T09:00:00Z')
@@ -115,17 +116,10 @@ describe('a silence', () => {
     const headline = Array.from({ length: 50 }, (_, nth) => ({ regex: `(?i)${'[\\pL]'.repeat(80)}${nth}` }))
     const older = { v: 1, ...silence(nowMs + 10), match: { headline } }
     await redis.hset(silencesKey(prefix), 'older', JSON.stringify(older))
-    let [longestMs, last] = [0, process.cpuUsage()]
-    const look = () => {
-      const { user, system } = process.cpuUsage(last)
-      longestMs = Math.max(longestMs, (user + system) / 1_000)
-      last = process.cpuUsage()
-      next = setImmediate(look)
-    }
-    let next = setImmediate(look)
-    const [read] = await store.list(nowMs)
-    await new Promise((resolve) => setImmediate(resolve))
-    clearImmediate(next)
+    let read: Awaited<ReturnType<typeof store.list>>[number] | undefined
+    const longestMs = await longestTurnMs(async () => {
+      ;[read] = await store.list(nowMs)
+    })
     expect(read?.match).toBeDefined()
     expect(longestMs).toBeLessThan(300)
   })
