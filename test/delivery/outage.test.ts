@@ -92,6 +92,9 @@ describe('an outage of Redis', () => {
       sender([sink], { more: { redisBlocking }, settings: { concurrency: 1 } })
       await queues.enqueue(jobs('hook', 1, 1))
       await until('recorded', async () => (await queues.queue('hook').getCompletedCount()) === 1)
+      // Its next question is for the jobs that follow.
+      const client = server.client()
+      await until('it waits', async () => /^blocked_clients:1\r$/m.test(await client.info('clients')))
       const send = redisBlocking.sendCommand.bind(redisBlocking)
       let frozenMs: number | undefined
       redisBlocking.sendCommand = (...given) => {
