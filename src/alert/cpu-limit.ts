@@ -1,11 +1,11 @@
 /**
  * Limits the time of checks whose cost depends on the text that is checked: one limit for all that is checked together.
- * It counts processor time, so that a busy machine refuses nothing that an idle one accepts. Checks are synchronous, so
- * there is only one at a time. `found` is what `oncePerCheck` found, for a check that is made in parts.
+ * It counts processor time of this thread, so that neither a busy machine nor one of many cores, on which more threads collect
+ * garbage, refuses what another accepts. Checks are synchronous, so there is only one at a time. `found` is what `oncePerCheck` found, for a check that is made in parts.
  */
 export function withinCpuLimit<T>(cpuMsMax: number, check: () => T, found = new Map<string, unknown>()): T {
   const outer = current
-  current = { since: process.cpuUsage(), cpuMsMax, found }
+  current = { since: process.threadCpuUsage(), cpuMsMax, found }
   try {
     return check()
   } finally {
@@ -16,7 +16,7 @@ export function withinCpuLimit<T>(cpuMsMax: number, check: () => T, found = new 
 /** Always false outside `withinCpuLimit`. */
 export function isCpuLimitSpent(): boolean {
   if (current === undefined) return false
-  const { user, system } = process.cpuUsage(current.since)
+  const { user, system } = process.threadCpuUsage(current.since)
   return (user + system) / 1_000 > current.cpuMsMax
 }
 

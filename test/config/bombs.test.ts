@@ -60,10 +60,10 @@ describe('templates and patterns that take long to try', () => {
       sinks: sinks(80, (i) => loop(1_000 + i)),
       routes: `[{ match: { symbol: [${symbol}] }, sinks: [ops] }]`,
     })
-    const before = process.cpuUsage()
+    const before = process.threadCpuUsage()
     // A tenth of the limit: what is shown is that there is one, and how far it is passed.
     const loaded = parseConfig(text, { env: {}, folder: '/', cpuMsMax: 500 })
-    const { user, system } = process.cpuUsage(before)
+    const { user, system } = process.threadCpuUsage(before)
     expect((user + system) / 1_000).toBeLessThan(3_000)
     if (loaded.ok) throw new Error('taken')
     const told = loaded.mistakes.map((mistake) => formatMistake('f', mistake)).join('\n')
@@ -72,7 +72,7 @@ describe('templates and patterns that take long to try', () => {
 
   it('are given as long by check-config and at the start as at a reload, so that what one takes the others take', () => {
     // As a machine shows it that is as slow as the test wants it to be.
-    const usage = vi.spyOn(process, 'cpuUsage')
+    const usage = vi.spyOn(process, 'threadCpuUsage')
     onTestFinished(() => usage.mockRestore())
     const path = writeConfig(configText({ sinks: sinks(2, (index) => `${index}`) }))
     const takes = (ms: number) => {
@@ -105,9 +105,9 @@ describe('templates and patterns that take long to try', () => {
 
 describe('a config that is a bomb', () => {
   it.each(Object.entries(bombs))('%s', (_what, text) => {
-    const before = process.cpuUsage()
+    const before = process.threadCpuUsage()
     const loaded = parseConfig(text, { env: {}, folder: '/' })
-    const { user, system } = process.cpuUsage(before)
+    const { user, system } = process.threadCpuUsage(before)
     expect((user + system) / 1_000).toBeLessThan(1_000)
     if (loaded.ok) throw new Error('taken')
     expect(loaded.mistakes.length).toBeGreaterThan(0)
