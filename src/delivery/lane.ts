@@ -99,7 +99,7 @@ export class Lane {
       before && { circuit: before.#circuit, sameReceiver: before.#options.receiver === options.receiver },
     )
     this.#clockWatch = new ClockWatch(clock)
-    this.#lockAges = new LockAges(clock, tuning.lockMs)
+    this.#lockAges = before ? before.#lockAges : new LockAges(clock, tuning.lockMs)
     this.#running = new RunningJobs({ redis, queue: this.#queue, lockAges: this.#lockAges })
     this.#workers = new Workers({
       ...options,

@@ -1,9 +1,9 @@
 import type { Clock } from '../lib/clock.ts'
 
 /**
- * How old the locks of a lane's jobs can be at most. BullMQ asks for a job under a token of its own, or under that of the job
- * before, once that one was handled: its lock is younger than that, also where Redis answered late or this process stood
- * still. A lock that cannot have run out needs no question to Redis before the send.
+ * How old the locks of a sink's jobs can be at most, in all lanes that this process has of it. BullMQ asks for a job under a
+ * token of its own, or under that of the job before, once that one was handled: its lock is younger than that, also where
+ * Redis answered late or this process stood still. A lock that cannot have run out needs no question to Redis before the send.
  */
 export class LockAges {
   readonly #clock: Pick<Clock, 'now' | 'monotonicMs'>
@@ -24,7 +24,7 @@ export class LockAges {
     if (this.#asked.size > tokensMax && !oldest.done) this.#asked.delete(oldest.value)
   }
 
-  /** Whether this lane asked for a job under it. */
+  /** Whether this process asked for a job under it. */
   isOurs(token: string): boolean {
     return this.#asked.has(token)
   }
@@ -41,5 +41,5 @@ export class LockAges {
 
 /** Of the time for which a lock holds. BullMQ renews it at half of it. */
 const youngPart = 4
-/** More than one lane uses at a time; BullMQ makes a new one whenever the queue was empty. */
+/** More than its lanes use at a time; BullMQ makes a new one whenever the queue was empty. */
 const tokensMax = 1_000

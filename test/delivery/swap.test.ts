@@ -7,6 +7,7 @@ import { type RedisServer, startRedis, useRedis } from '../support/redis.ts'
 import {
   delivered,
   deliveryJob,
+  hang,
   jobs,
   quickSettings,
   rig,
@@ -83,6 +84,39 @@ describe('a sink that is swapped', () => {
     await swapped
     await until('recorded', async () => (await queues.queue('hook').getCompletedCount()) === 1)
     expect([before.sink.sends.length, after.sends.length]).toEqual([1, 0])
+  }, 30_000)
+
+  it('does not break off what the lane of before is sending, when Redis comes back without its last second and the new lane has the jobs', async () => {
+    const redis = await startRedis()
+    own.push(redis)
+    const { queues, sender, lines } = rig(redis, ['hook'])
+    const queue = queues.queue('hook')
+    await queues.enqueue(jobs('hook', 1, 3))
+    await redis.client().save()
+    const answer = Promise.withResolvers<Outcome>()
+    const before = testSink('hook', (send) => Promise.race([hang(send), answer.promise]))
+    const after = testSink('hook')
+    const running = sender([before], {
+      // All that it may take: none of them is handed out to this lane again.
+      settings: { timeoutMs: 20_000, concurrency: 3 },
+      tuning: { lockMs: 1_000, stalledIntervalMs: 200 },
+    })
+    await until('on their way', () => before.sends.length === 3)
+    await redis.kill9()
+    const swapped = running.swap(only(after))
+    await redis.start()
+    const taken = () => queue.getActiveCount().catch(() => 0)
+    await until('the new lane has them', async () => (await taken()) === 3)
+    const from = lines.length
+    await until('the lane of before asks for their locks, or has given up', () => {
+      const refused = lines.slice(from).filter(({ reason }) => /could not renew/.test(String(reason)))
+      // Twice: what the first answer led to is over.
+      return refused.length >= 6 || before.sends.every(({ signal }) => signal.aborted)
+    })
+    answer.resolve(delivered)
+    await swapped
+    await until('recorded', async () => (await queue.getCompletedCount()) === 3)
+    expect([before.sends.length, after.sends.length]).toEqual([3, 0])
   }, 30_000)
 
   it('is gone from memory once its last send was over, however often the config changes', async () => {
