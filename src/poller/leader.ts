@@ -125,19 +125,22 @@ export function applyResult(
 
 /**
  * A catch-up takes no more than half of the units that are left, once a day: otherwise a walk that is larger than the budget
- * would leave none for alerts that fire until the reset.
+ * would leave none for alerts that fire until the reset. Half of this source's part (`ownUnitsLeft`) where other sources have the
+ * same units; where the fixed paces of those need nearly all, a twentieth of what is left, since its alerts are known to wait.
  */
 export function keepForHead(
   leader: Leader,
-  available: AvailableBudget,
+  { budget, ledgerUsed }: Pick<AvailableBudget, 'budget' | 'ledgerUsed'>,
+  ownUnitsLeft: number,
   unitsPerDay: number,
   behind: boolean,
 ): void {
-  const { budget, ledgerUsed } = available
   if (behind && leader.keptForHead.day === budget.day.key) return
-  const walkMax = ledgerUsed + Math.ceil(budget.unitsLeft / 2)
+  const walkMax = ledgerUsed + Math.ceil(Math.max(ownUnitsLeft / 2, budget.unitsLeft * walkShareMin))
   leader.keptForHead = { day: budget.day.key, units: Math.max(0, unitsPerDay - walkMax) }
 }
+
+const walkShareMin = 0.05
 
 /**
  * The first page is read also while a walk waits for the minute or for another day. Not as soon as one call is free: the first page would

@@ -94,6 +94,39 @@ it('a source with a fixed pace looks for late rows only with units that a learne
   expect(await units('fixed', 'sweep')).toBe(0)
 }, 30_000)
 
+it('a backlog of one source leaves a fixed pace of its account the polls that it needs until the reset', async () => {
+  const tokens = ['fixed', 'learned'].map((value) => ({ value }))
+  const sandbox = await startSandbox({ tokens, history: 4_000 })
+  const hook = await startWebhookReceiver()
+  // So that nearly the whole day is ahead.
+  const resetsAt = new Date(Date.now() - 5 * 60_000).toISOString().slice(11, 16)
+  const source = (token: string, more: string) =>
+    `{ baseUrl: "${sandbox.url}", token: ${token}, account: desk, ${more}, budget: { unitsPerDay: 60, resetsAt: "${resetsAt}", timeZone: UTC } }`
+  const { url } = await startApp(`
+    redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
+    http: { listen: "127.0.0.1:0" }
+    sources:
+      fixed: ${source('fixed', 'poll: { every: 30m }')}
+      learned: ${source('learned', 'startFrom: beginning, poll: { historyPages: 0 }')}
+    sinks: { hook: { type: webhook, url: "${hook.url}", allowPrivateNetworks: true } }
+    routes: [{ match: { source: learned }, sinks: [hook] }]
+  `)
+  interface Source {
+    readonly behind: boolean
+    readonly lastPollAt: string | null
+    readonly nextPollAt: string | null
+  }
+  await until('the walk has read what it may of the day', async () => {
+    const learned = (await api<{ sources: Source[] }>(url, '/api/v1/status')).sources[1]
+    const restMs = Date.parse(learned?.nextPollAt ?? '') - Date.parse(learned?.lastPollAt ?? '')
+    return learned?.behind === true && restMs > 60_000
+  })
+  // 48 of 60 units are for the fixed pace: of the other twelve the backlog takes half, with polls of its time.
+  const older = sandbox.requests.filter(({ page }) => (page ?? 1) > 1).length
+  expect(older).toBeGreaterThan(2)
+  expect(older).toBeLessThanOrEqual(6)
+}, 30_000)
+
 it('paces that only together need more units than their account has are told of', async () => {
   const sandbox = await startSandbox({ tokens: [{ value: 'one' }, { value: 'two' }] })
   const hook = await startWebhookReceiver()
