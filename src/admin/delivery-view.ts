@@ -174,7 +174,7 @@ export interface DeliveryStory {
 }
 
 export interface AttemptView {
-  /** Counted from 1. */
+  /** Counted from 1, over all rounds. */
   readonly number: number
   /** Also from 1: each time that an operator sends the alert again is another round. */
   readonly round: number

@@ -57,12 +57,12 @@ it('what operators do with dead letters and silences is previewed, carried out, 
   await until('it is delivered', async () => (await story()).deliveries[0]?.state === 'delivered')
   const { deliveries, actions } = await story()
   expect(deliveries[0]?.attempts).toMatchObject([
-    { round: 1, outcome: 'dead', status: 400 },
-    { round: 2, outcome: 'delivered', status: 204 },
+    { number: 1, round: 1, outcome: 'dead', status: 400 },
+    { number: 2, round: 2, outcome: 'delivered', status: 204 },
   ])
   expect(actions).toEqual(data)
   expect(describeAlert(await story())).toMatch(
-    /dead \(rejected\) 400 no such channel\n {2}sent again by an operator:\n {2}1\. .* delivered 204[\s\S]*what operators did:\n.* retry dead letters hook \(http\.adminToken, from 127\.0\.0\.1\)$/,
+    /dead \(rejected\) 400 no such channel\n {2}sent again by an operator:\n {2}2\. .* delivered 204[\s\S]*what operators did:\n.* retry dead letters hook \(http\.adminToken, from 127\.0\.0\.1\)$/,
   )
   expect(await (await fetch(`${url}/alerts/${id}`)).text()).toContain('sent again by an operator')
 

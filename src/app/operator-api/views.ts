@@ -112,13 +112,21 @@ export function deliveryStoryOf(part: JobHistory, unserved: readonly string[]): 
     reason: part.failure ?? null,
     nextAttemptAt: iso(part.nextAttemptAtMs),
     requestedAt: iso(part.requestedAtMs),
-    attempts: part.history.map((record, at) => attemptView(record, roundOf(part.history.slice(0, at)))),
+    attempts: attemptViews(part.history),
   }
 }
 
 /** After an attempt that ended a delivery there is only another one when an operator asked for it. */
-function roundOf(before: readonly AttemptRecord[]): number {
-  return 1 + before.filter(({ result }) => result !== 'retry').length
+function attemptViews(history: readonly AttemptRecord[]): AttemptView[] {
+  let [round, before] = [1, 0]
+  return history.map((record) => {
+    const view = attemptView(record, { number: before + record.number, round })
+    if (record.result !== 'retry') {
+      round += 1
+      before += record.number
+    }
+    return view
+  })
 }
 
 interface SourceFacts extends Pick<SourceView, 'name' | 'here' | 'fault' | 'lag'> {
@@ -232,10 +240,9 @@ function sourceStateOf(status: PollerStatus): SourceState {
   return failing ? 'retrying' : behind ? 'catching_up' : 'running'
 }
 
-function attemptView(record: AttemptRecord, round: number): AttemptView {
+function attemptView(record: AttemptRecord, place: Pick<AttemptView, 'number' | 'round'>): AttemptView {
   return {
-    number: record.number,
-    round,
+    ...place,
     at: isoOf(record.atMs),
     durationSeconds: record.durationMs / 1_000,
     outcome: record.result === 'expired' ? 'dead' : record.result,

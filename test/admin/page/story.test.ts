@@ -51,7 +51,7 @@ function storyWith(changes: Partial<AlertStory> = {}): AlertStory {
         attempts: [
           attempt(1, 1, 'retry', 'busy'),
           attempt(2, 1, 'dead', '<b>no</b>'),
-          attempt(1, 2, 'delivered'),
+          attempt(3, 2, 'delivered'),
         ],
       },
       {
@@ -129,7 +129,7 @@ describe('the story of an alert', () => {
       'took 210ms busy',
       '2. given up 503 server_error',
       '&lt;b&gt;no&lt;/b&gt;',
-      'sent again by an operator, the last time 20s ago 1. delivered 204',
+      'sent again by an operator, the last time 20s ago 3. delivered 204',
       'desk dead nothing was sent yet',
       'send again hook: main.48213 (1 alert) “ asked for ” http.adminToken, from 10.0.0.7',
     ])
