@@ -12,14 +12,8 @@ import { DirInUseError, embeddedPaths, socketUrl } from '../store/embedded-paths
 import { createGrantStore } from '../store/grant.ts'
 import { listenForLeave } from '../store/leave.ts'
 import { createLedger, type Reservation } from '../store/ledger.ts'
-import {
-  closeRedis,
-  connectRedis,
-  isRedisAway,
-  type RedisClient,
-  type RedisTarget,
-  waitForRedis,
-} from '../store/redis.ts'
+import { closeRedis, connectRedis, type RedisClient, type RedisTarget, waitForRedis } from '../store/redis.ts'
+import { isRedisAway } from '../store/redis-errors.ts'
 import { createLogger } from '../telemetry/log.ts'
 import { redisTargetOf } from './redis.ts'
 import { scheduleOptionsOf, unitsGranted } from './schedule-options.ts'

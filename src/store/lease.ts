@@ -4,7 +4,8 @@ import { type Clock, systemClock } from '../lib/clock.ts'
 import { waits } from '../lib/waits.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { leaseKey } from './keys.ts'
-import { type RedisClient, redisErrorText } from './redis.ts'
+import type { RedisClient } from './redis.ts'
+import { redisErrorText } from './redis-errors.ts'
 
 /**
  * One poller a source over all replicas: a key that expires by Redis' clock unless its holder renews it.

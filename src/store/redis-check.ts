@@ -1,6 +1,7 @@
 import { Cluster, type Redis } from 'ioredis'
 import { probeKey } from './keys.ts'
-import { isRedisAway, type RedisClient, redisErrorText } from './redis.ts'
+import type { RedisClient } from './redis.ts'
+import { isRedisAway, redisErrorText } from './redis-errors.ts'
 
 /**
  * Checks a Redis before it is used. `refuse` means that alerts could be lost or nothing would work; `warn` is for people

@@ -3,6 +3,7 @@ import type { ConnectionOptions } from 'node:tls'
 import type { RedisOptions as DriverOptions, Redis } from 'ioredis'
 import { UserError } from '../lib/errors.ts'
 import type { Secret } from '../lib/secret.ts'
+import { replyText } from './redis-errors.ts'
 
 /**
  * Where Redis is, and the explicit options of every connection to it. Addresses are parsed here and not by the driver,
@@ -82,7 +83,7 @@ export function reconnectDelayMs(attempt: number): number {
  */
 function reconnectOnError(profile: RedisProfile): (error: Error) => 1 | 2 | false {
   return ({ message }) => {
-    if (!/^(READONLY|LOADING|MASTERDOWN|UNBLOCKED)\b/.test(message)) return false
+    if (!/^(READONLY|LOADING|MASTERDOWN|UNBLOCKED)\b/.test(replyText(message))) return false
     return enableOfflineQueue(profile) ? 2 : 1
   }
 }

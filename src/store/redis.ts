@@ -6,6 +6,7 @@ import { toError, UserError } from '../lib/errors.ts'
 import { within } from '../lib/time-limit.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { openCluster } from './cluster.ts'
+import { isRedisAway, redisErrorText } from './redis-errors.ts'
 import {
   describeTarget,
   driverOptions,
@@ -178,35 +179,6 @@ export async function waitForRedis(
     redis.off('error', onError)
     redis.off('ready', onReady)
   }
-}
-
-/** What a person may read of an error from Redis: never the arguments of a command (a password, a job). */
-export function redisErrorText(thrown: unknown): string {
-  const error = toError(thrown)
-  const cause = 'lastNodeError' in error ? toError(error.lastNodeError) : error
-  if (notConnected.test(cause.message)) return 'not connected'
-  if (noAnswer.test(cause.message)) return 'no answer in time'
-  return cause.message.split(/, with args beginning with/i)[0]?.slice(0, 200) || cause.name
-}
-
-/** What the driver says of its own connection, in words of its options. */
-const notConnected = /^(Stream isn't|Cluster isn't ready|Connection is |Command aborted|Reached the max)/
-const noAnswer = /^(Command timed out|Socket timeout)/
-
-/** Whether this is Redis being away or refusing to write, as opposed to a mistake in what it was asked. */
-export function isRedisAway(thrown: unknown): boolean {
-  const error = toError(thrown)
-  const code = 'code' in error ? String(error.code) : ''
-  return (
-    /^(ECONN|EPIPE|ENOENT|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENETUNREACH)/.test(code) ||
-    /^(MaxRetriesPerRequestError|ClusterAllFailedError)$/.test(error.name) ||
-    /^(READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|OOM|MISCONF|BUSY|TRYAGAIN|NOAUTH|WRONGPASS)\b/.test(
-      error.message,
-    ) ||
-    /Command (timed out|aborted)|Connection is closed|Stream isn't writeable|Socket timeout|Cluster isn't ready|Too many Cluster redirections|None of startup nodes|All sentinels are unreachable/.test(
-      error.message,
-    )
-  )
 }
 
 const closeTimeoutMs = 2_000

@@ -10,7 +10,7 @@ import { metric, readiness } from '../support/bridge.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { sideBySide } from '../support/finished.ts'
 import { clean, hasAll, judge, logOf, sentAgain } from '../support/oracle.ts'
-import type { RedisServer } from '../support/redis.ts'
+import { debugFlags, type RedisServer } from '../support/redis.ts'
 import { inTurn, ownRedis, pass, redisRig } from '../support/redis-rig.ts'
 import { until } from '../support/until.ts'
 
@@ -112,7 +112,7 @@ describe('Redis that answers, and does not do', () => {
     (name, context) =>
       sideBySide(async () => {
         const row = failureRow('It becomes a replica (`READONLY`)')
-        const redis = await ownRedis(['--enable-debug-command', 'yes'])
+        const redis = await ownRedis(debugFlags())
         const { sandbox, hook, shown, text, left } = await redisRig(redis)
         const log = logOf('hook', hook, { ...taken, afterMs: 300 })
         const { url, lines } = await inTurn(async () => {
@@ -187,7 +187,7 @@ describe('Redis that answers, and does not do', () => {
     (name, context) =>
       sideBySide(async () => {
         const row = failureRow('The same when the bridge starts')
-        const redis = await ownRedis(['--enable-debug-command', 'yes'])
+        const redis = await ownRedis(debugFlags())
         const { hook, shown, text } = await redisRig(redis)
         const log = logOf('hook', hook, taken)
         shown.fire(20)

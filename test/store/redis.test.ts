@@ -5,13 +5,12 @@ import { Secret } from '../../src/lib/secret.ts'
 import {
   closeRedis,
   connectRedis,
-  isRedisAway,
   type RedisClient,
   type RedisProfile,
   type RedisTarget,
-  redisErrorText,
   waitForRedis,
 } from '../../src/store/redis.ts'
+import { isRedisAway, redisErrorText } from '../../src/store/redis-errors.ts'
 import {
   describeTarget,
   parseAddress,
@@ -83,6 +82,10 @@ describe('addresses', () => {
   })
 })
 
+/** How a server before Redis 7 wraps what it refuses within a script. */
+const wrapped = (reply: string) =>
+  `ERR Error running script (call to f_${'0'.repeat(40)}): @user_script:4: @user_script: 4: -${reply}`
+
 describe('connections', () => {
   it('that fail fast reject at once while Redis is away, and work again by themselves', async () => {
     const { server, redis } = await given('commands')
@@ -95,6 +98,14 @@ describe('connections', () => {
     expect(performance.now() - before).toBeLessThan(1_000)
     await server.start()
     await vi.waitFor(async () => expect(await redis.get('key')).toBeNull(), soon)
+  })
+
+  it('of a Redis 6.2 that became a replica are made anew, too, where a script was refused', async () => {
+    const { redis } = await given('commands')
+    const id = await redis.call('CLIENT', 'ID')
+    const refusal = redis.eval('return redis.error_reply(ARGV[1])', 0, wrapped('READONLY of a replica'))
+    await expect(refusal).rejects.toThrow('READONLY')
+    await vi.waitFor(async () => expect(await redis.call('CLIENT', 'ID')).not.toBe(id), soon)
   })
 
   it('that block wait for Redis to come back', async () => {
@@ -239,6 +250,18 @@ describe('waiting for Redis', () => {
 })
 
 describe('the text of an error', () => {
+  it.each(['READONLY of a replica', 'OOM command not allowed', 'MISCONF no disk', 'NOREPLICAS too few'])(
+    'is that of the refusal where Redis 6.2 wraps it, as of what a script did: %s',
+    async (reply) => {
+      const { redis } = await given('commands')
+      const error = await redis
+        .eval('return redis.error_reply(ARGV[1])', 0, wrapped(reply))
+        .catch((thrown: unknown) => thrown)
+      expect([isRedisAway(error), redisErrorText(error)]).toEqual([true, reply])
+      expect(isRedisAway(new Error(`@user_script: 8: -${reply}`))).toBe(true)
+    },
+  )
+
   it('leaves out the arguments that Redis repeats', () => {
     const error = new Error("ERR unknown command 'HELLO', with args beginning with: '3' 'AUTH' 'hunter2'")
     expect(redisErrorText(error)).toBe("ERR unknown command 'HELLO'")

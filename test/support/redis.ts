@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -151,6 +151,12 @@ function createServer(options: RedisServerOptions): RedisServer {
       rmSync(dir, { recursive: true, force: true })
     },
   }
+}
+
+/** The flags with which a server takes DEBUG: before version 7 it always does, and does not start with one that it does not know. */
+export function debugFlags(): readonly string[] {
+  const version = execFileSync(findServer(), ['--version'], { encoding: 'utf8' })
+  return Number(/v=(\d+)/.exec(version)?.[1]) < 7 ? [] : ['--enable-debug-command', 'yes']
 }
 
 function flagsOf(dir: string, socketPath: string, options: RedisServerOptions): string[] {
