@@ -1,4 +1,5 @@
 import type { SourceDayView } from '../admin/ports.ts'
+import type { SourceConfig } from '../config/schema.ts'
 import type { Clock } from '../lib/clock.ts'
 import { within } from '../lib/time-limit.ts'
 import { wallTime } from '../lib/zone.ts'
@@ -10,11 +11,12 @@ import type { Spender } from '../store/account.ts'
 import type { RedisClient } from '../store/redis.ts'
 import type { ScheduleState } from '../store/schedule-state.ts'
 import { readHours } from '../store/source-day.ts'
+import { scheduleOptionsOf, withUnits } from './schedule-options.ts'
 
 interface SourceDayOptions {
   readonly redis: RedisClient
   readonly spender: Spender
-  readonly plan: ScheduleOptions
+  readonly config: Pick<SourceConfig, 'budget' | 'poll'>
   readonly learned: Pick<ScheduleState, 'load'>
   /** That the plan of this source may use now; the API may grant fewer than the config has. */
   readonly unitsPerDay: () => Promise<number>
@@ -30,7 +32,8 @@ interface SourceDayOptions {
  * change.
  */
 export function createSourceDay(options: SourceDayOptions): () => Promise<SourceDayView> {
-  const { redis, spender, plan, learned, clock } = options
+  const { redis, spender, config, learned, clock } = options
+  const plan = scheduleOptionsOf(config)
   let drawn: { readonly untilMs: number; readonly startMs: number; readonly hours: PlannedHours } | undefined
   return async () => {
     const apiDay = await within(readTimeoutMs, 'the day of the API', options.apiDay())
@@ -43,7 +46,7 @@ export function createSourceDay(options: SourceDayOptions): () => Promise<Source
       const firstMs = day.startMs - (wallTime(day.startMs, profileZone(plan)) % hourMs)
       const count = Math.ceil((day.endMs - firstMs) / hourMs)
       const resetsAt = resetOf(plan, apiDay)
-      const { hours } = previewPlan({ ...plan, unitsPerDay, resetsAt }, saved, startMs, count)
+      const { hours } = previewPlan({ ...withUnits(config, unitsPerDay), resetsAt }, saved, startMs, count)
       drawn = { untilMs: clock.monotonicMs() + drawnForMs, startMs, hours }
     }
     const planned = drawn.hours

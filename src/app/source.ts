@@ -228,7 +228,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     hot: (untilMs) => override.setHot(untilMs, clock.now()),
     cool: (untilMs) => override.endHot(untilMs),
     day: createSourceDay({
-      ...{ redis, plan, clock, unitsPerDay, spender: { prefix, source, account } },
+      ...{ redis, config, clock, unitsPerDay, spender: { prefix, source, account } },
       sharers: () => sharers(source),
       apiDay: async () => (await ledger.apiDay())?.day,
       learned: scheduleState,

@@ -142,7 +142,7 @@ async function printPlans(sources: AsyncIterable<SourcePlan>, options: Options):
       continue
     }
     const unitsOfAccount = options.unitsPerDay ?? unitsPerDay
-    const schedule = { ...withOverrides(source, options), ...reset, unitsPerDay: partOf(unitsOfAccount) }
+    const schedule = optionsAt(unitsOfAccount)
     const preview = previewPlan(schedule, learned, nowMs, options.hours)
     const { alertsPerDay } = preview
     const context = contextOf?.({ unitsPerDay: schedule.unitsPerDay, unitsOfAccount, alertsPerDay })
@@ -179,7 +179,7 @@ function traceOptions(options: Options, config: Config | undefined): ScheduleOpt
     const source = sourceOf(config, name)
     const unitsOfAccount = options.unitsPerDay ?? source.budget.unitsPerDay
     const unitsPerDay = unitsOfSource(source, sharingWith(config.sources, name), unitsOfAccount)
-    return { ...withOverrides(source, options), unitsPerDay }
+    return withOverrides(source, { ...options, unitsPerDay })
   }
   if (options.unitsPerDay === undefined)
     throw new UsageError('--trace needs --units-per-day N, or a --config that says it.')

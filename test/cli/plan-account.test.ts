@@ -94,6 +94,15 @@ describe('plan --config of two sources of one account', () => {
     expect(await target(['{}', '{}'])).toBeCloseTo(2 * alone, -1)
   })
 
+  it('draws a part of few units as the same units of a source that is alone', async () => {
+    // 1,920 of 2,000 are for the fixed pace.
+    const [part] = await plans(['{}', '{ every: 45s }'])
+    const args = ['--config', configOf(['{}']), '--units-per-day', '80', '--json']
+    const alone: Plan = JSON.parse((await run(planCommand(), ...args)).out)
+    for (const [hour, { polls }] of alone.hours.entries())
+      expect(part?.hours[hour]?.polls).toBeCloseTo(polls, 1)
+  })
+
   it('leaves a fixed pace what those of others do not take', async () => {
     const [fast] = await plans(['{ every: 60s }', '{ every: 10m }'])
     expect(fast?.findings).toEqual([])
@@ -101,34 +110,34 @@ describe('plan --config of two sources of one account', () => {
   })
 })
 
-it('plan --trace with a config replays what the part of a source buys, and --target names the units of the account', async () => {
-  const trace = join(folder, 'trace.txt')
-  const everyHour = Array.from({ length: 100 }, (_, hour) =>
-    new Date(Date.UTC(2026, 9, 5, hour, 7)).toISOString(),
-  )
-  writeFileSync(trace, `${everyHour.join('\n')}\n`)
+describe('plan --trace with a config, of a source of an account', () => {
   const replay = async (polls: readonly string[], ...args: string[]) => {
-    const config = configOf(polls)
-    const { out } = await run(
-      planCommand(),
-      '--trace',
-      trace,
-      '--config',
-      config,
-      '--source',
-      's0',
-      '--json',
-      ...args,
+    const trace = join(folder, 'trace.txt')
+    const everyHour = Array.from({ length: 40 }, (_, hour) =>
+      new Date(Date.UTC(2026, 9, 5, hour, 7)).toISOString(),
     )
-    return JSON.parse(out)
+    writeFileSync(trace, `${everyHour.join('\n')}\n`)
+    const given = ['--trace', trace, '--config', configOf(polls), '--source', 's0', '--json']
+    return JSON.parse((await run(planCommand(), ...given, ...args)).out)
   }
-  expect((await replay(['{ every: 10m }', '{ every: 1m }'])).unitsPerDayMax).toBe(144)
-  expect((await replay(['{}', '{}'])).unitsPerDayMax).toBe(1_000)
-  expect((await replay(['{}', '{}'], '--units-per-day', '400')).unitsPerDayMax).toBe(200)
-  const alone = (await replay(['{}'], '--target', 'mean=10m')).unitsPerDay
-  expect(Math.abs((await replay(['{}', '{}'], '--target', 'mean=10m')).unitsPerDay - 2 * alone)).toBeLessThan(
-    2,
-  )
+
+  it('replays what its part buys', async () => {
+    expect((await replay(['{ every: 10m }', '{ every: 1m }'])).unitsPerDayMax).toBe(144)
+    expect((await replay(['{}', '{}'])).unitsPerDayMax).toBe(1_000)
+    expect((await replay(['{}', '{}'], '--units-per-day', '400')).unitsPerDayMax).toBe(200)
+  })
+
+  it('spends a part of few units as the same units of a source that is alone', async () => {
+    // 1,920 of 2,000 are for the fixed pace.
+    const { lag } = await replay(['{}', '{ every: 45s }'])
+    expect(lag).toEqual((await replay(['{}'], '--units-per-day', '80')).lag)
+  })
+
+  it('names the units of the account that reach a target', async () => {
+    const alone = (await replay(['{}'], '--target', 'mean=2m')).unitsPerDay
+    const shared = (await replay(['{}', '{}'], '--target', 'mean=2m')).unitsPerDay
+    expect(Math.abs(shared - 2 * alone)).toBeLessThan(2)
+  })
 })
 
 it('plan --url takes and names the units of the account, as plan --config does', async () => {

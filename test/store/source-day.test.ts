@@ -31,7 +31,8 @@ async function walkOf(options: { redis: RedisClient; prefix: string; source: str
 
 test('a budget day has by hours what was spent and seen, without what was history, and what is planned', async () => {
   const spender = { prefix: freshPrefix(), source: 'main', account: 'desk' }
-  const plan = scheduleOptionsOf(usualSource(2_000))
+  const config = usualSource(2_000)
+  const plan = scheduleOptionsOf(config)
   const { startMs, endMs } = budgetDay(Date.UTC(2026, 10, 21, 12), plan)
   let nowMs = startMs + 2.6 * hourMs
   const clock = clockAt(() => nowMs)
@@ -51,7 +52,7 @@ test('a budget day has by hours what was spent and seen, without what was histor
   const read = createSourceDay({
     redis: commands,
     spender,
-    plan,
+    config,
     learned: { load: async () => undefined },
     unitsPerDay: async () => 2_000,
     sharers: () => 2,
@@ -84,12 +85,13 @@ test('an alert counts in the hour in which it was first seen, however long the f
   const spender = { prefix: freshPrefix(), source: 'main' }
   const commands = redis.client()
   const walk = await walkOf({ redis: commands, ...spender })
-  const plan = scheduleOptionsOf(usualSource(2_000))
+  const config = usualSource(2_000)
+  const plan = scheduleOptionsOf(config)
   const { startMs } = budgetDay(Date.now() + 5 * dayMs, plan)
   let nowMs = startMs + 10 * hourMs
   const clock = clockAt(() => nowMs)
   const tools = {
-    ...{ redis: commands, plan, clock, learned: { load: async () => undefined } },
+    ...{ redis: commands, config, clock, learned: { load: async () => undefined } },
     unitsPerDay: async () => 2_000,
     sharers: () => 1,
     apiDay: async () => undefined,
@@ -116,7 +118,8 @@ test('an alert counts in the hour in which it was first seen, however long the f
 
 test('a budget day that begins within an hour has all that was spent in its hours, and no plan of the next day', async () => {
   const usual = usualSource(2_000)
-  const plan = scheduleOptionsOf({ ...usual, budget: { ...usual.budget, resetsAt: '00:15' } })
+  const config = { ...usual, budget: { ...usual.budget, resetsAt: '00:15' } }
+  const plan = scheduleOptionsOf(config)
   const day = budgetDay(Date.UTC(2026, 10, 21, 12), plan)
   const spender = { prefix: freshPrefix(), source: 'main', account: undefined }
   let nowMs = day.startMs
@@ -130,7 +133,7 @@ test('a budget day that begins within an hour has all that was spent in its hour
   }
   const learned = { load: async () => undefined }
   const { hours } = await createSourceDay({
-    ...{ redis: commands, spender, plan, learned, clock },
+    ...{ redis: commands, spender, config, learned, clock },
     unitsPerDay: async () => 2_000,
     sharers: () => 1,
     apiDay: async () => undefined,
@@ -142,7 +145,8 @@ test('a budget day that begins within an hour has all that was spent in its hour
 
 test('where the API begins its day at another time than the config says, the hours are those of its day', async () => {
   const spender = { prefix: freshPrefix(), source: 'main' }
-  const plan = scheduleOptionsOf(usualSource(2_000))
+  const config = usualSource(2_000)
+  const plan = scheduleOptionsOf(config)
   const { startMs } = budgetDay(Date.UTC(2026, 10, 21, 12), plan)
   let nowMs = startMs + 5.6 * hourMs
   const clock = clockAt(() => nowMs)
@@ -155,7 +159,7 @@ test('where the API begins its day at another time than the config says, the hou
   // A wait that is told in seconds ends a little beside the hour.
   await ledger.countApiDay({ atMs: resetMs - 1_300, used: 0 })
   const read = createSourceDay({
-    ...{ redis: commands, spender, plan, clock, learned: { load: async () => undefined } },
+    ...{ redis: commands, spender, config, clock, learned: { load: async () => undefined } },
     unitsPerDay: async () => 2_000,
     sharers: () => 1,
     apiDay: async () => (await ledger.apiDay())?.day,
@@ -176,4 +180,20 @@ test('where the API begins its day at another time than the config says, the hou
   ])
   const planned = day.hours.reduce((sum, hour) => sum + hour.planned, 0)
   expect(Math.abs(planned - 2_000)).toBeLessThan(20)
+})
+
+test('a day of fewer units than those of the config is planned as where the config has so few', async () => {
+  const spender = { prefix: freshPrefix(), source: 'main' }
+  const clock = clockAt(() => Date.UTC(2026, 10, 21, 12))
+  const plannedOf = async (units: number) => {
+    const { hours } = await createSourceDay({
+      ...{ redis: redis.client(), spender, clock, config: usualSource(units) },
+      learned: { load: async () => undefined },
+      unitsPerDay: async () => 80,
+      sharers: () => 1,
+      apiDay: async () => undefined,
+    })()
+    return hours.map(({ planned }) => planned)
+  }
+  expect(await plannedOf(2_000)).toEqual(await plannedOf(80))
 })
