@@ -139,6 +139,13 @@ it('the runbook names only commands and options that there are', async () => {
   }
 })
 
+it('the runbook says when a stopped source is tried again as the table of failures does', () => {
+  const table = readFileSync(join(import.meta.dirname, '..', 'faults', 'README.md'), 'utf8')
+  const [, slower = 'not in the table'] =
+    /5 min after the token is right, or (its plan's .+?)[;|]/.exec(table) ?? []
+  expect(runbook).toContain(`is tried again every 5 minutes, or with ${slower.trim()}`)
+})
+
 it('a real Prometheus takes the rules, and finds data of a running bridge for every panel', async () => {
   // Before the bridge runs in this process: it would not answer meanwhile.
   const scaling = scalingQuery()
