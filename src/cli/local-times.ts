@@ -21,6 +21,7 @@ export function localTimes(answer: unknown, timeZone: string): unknown {
 function isSentence(name: string, answer: Readonly<Record<string, unknown>>): boolean {
   if (name === 'text') return ['silence', 'decisions', 'code', 'name'].some((other) => other in answer)
   if (name === 'reason') return answer['state'] === 'held' || 'nextPollAt' in answer
+  if (name === 'subject') return 'action' in answer
   if (name === 'note') return 'resetsAt' in answer
   return ['notes', 'polledBy', 'silent'].includes(name)
 }

@@ -17,6 +17,7 @@ it.each([
     },
   ],
   [{ resetsAt: until, note: `the API's day starts anew at ${until}, not when the config says` }],
+  [{ action: 'send again', subject: `since ${until}`, comment: `(until ${until})` }],
   [{ polledBy: `vm, process 1, running since ${until}` }],
   [{ silent: [{ id: '1', name: 'a', text: `last evaluated ${until}, was due 2026-11-21T12:00:00Z` }] }],
   [{ notes: [`another replica polls (vm, process 1, running since ${until}); its lease ends at ${until}`] }],

@@ -13,7 +13,7 @@ function item({ at, action, subject, ids, count, comment, by, from }: AuditRow, 
   const { words } = times
   const more = ids.length > idsShownMax ? words.idsMore(ids.length - idsShownMax) : ''
   const what = [subject, named + more].filter((text) => text !== '').join(': ')
-  return html`<li>${times.distance(at)} <b>${words.did[action] ?? words.fromBelow(action)}</b> ${foreign(what)}${count === null ? null : ` (${words.alerts(count)})`}${comment ? words.quote(foreign(comment)) : null}<small>${words.byWhom(by, from)}</small></li>`
+  return html`<li>${times.distance(at)} <b>${words.did[action] ?? words.fromBelow(action)}</b> ${foreign(what, times.sentence(what))}${count === null ? null : ` (${words.alerts(count)})`}${comment ? words.quote(foreign(comment)) : null}<small>${words.byWhom(by, from)}</small></li>`
 }
 
 const idsShownMax = 5

@@ -115,6 +115,13 @@ function actsIn(text: string): Record<string, unknown>[] {
 }
 
 describe('the story of an alert', () => {
+  test('an order by time has it on the clock of the page', async () => {
+    const actions = [{ ...acted, subject: `since ${ago(20)}` }]
+    expect((await story(storyWith({ actions }))).words).toContain(
+      'send again since 12:02:50 ( 20s ago ) : main.48213',
+    )
+  })
+
   test('tells in order what became of it: fired, seen, held back, every attempt over every replay', async () => {
     const { response, words, text } = await story(storyWith())
     expect(response.statusCode).toBe(200)
