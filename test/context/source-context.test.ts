@@ -1,5 +1,6 @@
+import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseRow } from '../../src/alert/alert.ts'
 import type { AlertContext, ContextName } from '../../src/alert/context.ts'
 import { contextUnits } from '../../src/alert/context.ts'
@@ -15,6 +16,7 @@ import { contextKeys } from '../../src/store/context-keys.ts'
 import { createGrantStore } from '../../src/store/grant.ts'
 import { createKnownUnits } from '../../src/store/known-units.ts'
 import { createLedger } from '../../src/store/ledger.ts'
+import { connectRedis, type RedisClient } from '../../src/store/redis.ts'
 import { hashAccount } from '../../src/store/source-data.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { configOf } from '../support/app.ts'
@@ -29,6 +31,14 @@ import { instrumentsOf, type Market, startMarket } from './market.ts'
 /** The context of a source against an API over HTTP, with its units in a real Redis. */
 const redis = useRedis()
 const never = new AbortController().signal
+
+/** As the bridge has it: what is asked in one turn is answered in one, however busy the machine is. */
+let commands: RedisClient
+beforeAll(async () => {
+  commands = connectRedis({ target: { url: redis.url }, profile: 'commands' }, captureLog().log)
+  await once(commands, 'ready')
+})
+afterAll(() => commands.disconnect())
 
 interface Options {
   readonly prefix?: string
@@ -65,11 +75,10 @@ function contextOf(market: Market, options: Options = {}) {
   if (main === undefined) throw new Error('no source')
   const endMs = Date.now() + (options.dayLeftMs ?? 43_200_000)
   const budgetDay = () => ({ key: 'today', startMs: endMs - 86_400_000, endMs })
-  const commands = redis.client()
+  const captured = captureLog()
   const ledger = createLedger({
     ...{ redis: commands, prefix, source: 'main', unitsPerDay: units, requestsPerMinute: 240, budgetDay },
   })
-  const captured = captureLog()
   const metrics = createMetrics({ version: 'test', node: 'test' })
   const context = contextOfSource('main', main, {
     ...{
