@@ -45,7 +45,7 @@ export function unitsOfSource(
   if (every === undefined) return learnedUnits(sharing, units, dayShare)
   const own = (dayMs / every) * dayShare
   const all = Math.max(own, fixedPolls(sharing) * dayShare)
-  return Math.ceil(all > units ? (units * own) / all : units - (all - own))
+  return Math.ceil(all > units ? units * (own / all) : units - (all - own))
 }
 
 function learnedUnits(sharing: readonly Paced[], units: number, dayShare: number): number {

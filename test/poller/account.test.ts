@@ -74,3 +74,11 @@ it('of an account, what a fixed pace leaves is in its part and in those of the l
   expect([fixed, learned].map((each) => learnedBeside(each, sharing))).toEqual([2, 0])
   expect(learnedBeside(fixed, [fixed])).toBe(0)
 })
+
+it.each([35_000, 37_000, 43_000])(
+  'a fixed pace of %i ms, more than all units buy, has all units for its part and not one more',
+  (every) => {
+    for (const units of [60, 1_000, 2_000])
+      expect(unitsOfSource(paced(every), [paced(every)], units, 1)).toBe(units)
+  },
+)
