@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { onClock } from '../admin/own-instants.ts'
 import { loadConfig } from '../config/load.ts'
 import { formatMistake, type Mistake } from '../config/mistake.ts'
 import { redactConfig, showConfig } from '../config/redact.ts'
@@ -66,7 +67,7 @@ async function printReplay(
   const [{ stored, dropped }, ruleOf] = await Promise.all([readStored(daemon, since), rulesOf(daemon)])
   const compared = { ...(await compareConfig(stored, config, ruleOf)), dropped }
   if (json) printJson({ since, ...compared })
-  else print(describeComparison(compared, since))
+  else print(describeComparison(compared, onClock(since, config.display.timeZone)))
 }
 
 function printAnswer(file: string, loaded: ReturnType<typeof loadConfig>, options: Options): void {

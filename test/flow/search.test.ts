@@ -206,7 +206,7 @@ it('another config is tried on the alerts that were kept, without being put in f
     ]),
   })
   const told = (await cli(['check-config', file, '--replay', '7d', '--url', url])).out
-  expect(told).toMatch(/^5 alerts since \S+: other sinks would have got 3 of them\n/)
+  expect(told).toMatch(/^5 alerts since \S+\+03:30: other sinks would have got 3 of them\n/)
   expect(told).toMatch(/\nhook +4 +3 +\+0 +-1 +- +-main/)
 })
 
