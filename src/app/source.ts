@@ -1,5 +1,5 @@
 import type { SeenView, SourceDayView } from '../admin/ports.ts'
-import { learnedBeside, unitsOfSource } from '../config/accounts.ts'
+import { learnedBeside, unitsBesideFixed, unitsOfSource } from '../config/accounts.ts'
 import type { SourceConfig } from '../config/schema.ts'
 import type { SourceContext } from '../context/source-context.ts'
 import { createFeedClient } from '../feed/client.ts'
@@ -147,6 +147,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     ledger,
     account,
     share: (units, dayShare) => unitsOfSource(config, sharing(source), units, dayShare),
+    backlogShare: (units, dayShare) => unitsBesideFixed(config, sharing(source), units, dayShare),
     planners: () => learnedBeside(config, sharing(source)),
     feed,
     rules,

@@ -48,6 +48,12 @@ export function unitsOfSource(
   return Math.ceil(all > units ? units * (own / all) : units - (all - own))
 }
 
+/** Those that a backlog of one of its sources may take half of: learned paces adapt to what is left, fixed ones do not. */
+export function unitsBesideFixed(own: Paced, sharing: readonly Paced[], units: number, dayShare = 1): number {
+  const fixed = sharing.filter(({ poll: { every } }) => every !== undefined)
+  return unitsOfSource(own, fixed, units, dayShare)
+}
+
 function learnedUnits(sharing: readonly Paced[], units: number, dayShare: number): number {
   const rest = (units - fixedPolls(sharing) * dayShare) / Math.max(1, learnedPaces(sharing))
   return Math.ceil(Math.max(rest, (units * learnedShareMin) / Math.max(1, sharing.length)))

@@ -8,7 +8,7 @@ import { freshEveryMs } from '../store/ledger.ts'
 import { redisErrorText } from '../store/redis-errors.ts'
 import type { PollerStatus } from '../store/source-status.ts'
 import { newRulesState, type RulesState } from './announcements.ts'
-import type { AvailableBudget } from './budget.ts'
+import { type AvailableBudget, shareOf } from './budget.ts'
 import type { Stopped } from './next-poll.ts'
 import type { CallTally } from './reader.ts'
 import type { PollerDeps } from './settings.ts'
@@ -125,19 +125,26 @@ export function applyResult(
 
 /**
  * A catch-up takes no more than half of the units that are left, once a day: otherwise a walk that is larger than the budget
- * would leave none for alerts that fire until the reset. Half of this source's part (`ownUnitsLeft`) where other sources have the
- * same units; where the fixed paces of those need nearly all, a twentieth of what is left, since its alerts are known to wait.
+ * would leave none for alerts that fire until the reset. Half of what the fixed paces of other sources of the account leave; where
+ * these need nearly all, a twentieth of what is left, since its alerts are known to wait.
  */
 export function keepForHead(
   leader: Leader,
   { budget, ledgerUsed }: Pick<AvailableBudget, 'budget' | 'ledgerUsed'>,
-  ownUnitsLeft: number,
-  unitsPerDay: number,
-  behind: boolean,
+  {
+    limits,
+    backlogShare = (units) => units,
+    nowMs,
+    behind,
+  }: Pick<PollerDeps, 'limits' | 'backlogShare'> & {
+    readonly nowMs: number
+    readonly behind: boolean
+  },
 ): void {
   if (behind && leader.keptForHead.day === budget.day.key) return
-  const walkMax = ledgerUsed + Math.ceil(Math.max(ownUnitsLeft / 2, budget.unitsLeft * walkShareMin))
-  leader.keptForHead = { day: budget.day.key, units: Math.max(0, unitsPerDay - walkMax) }
+  const { unitsLeft } = shareOf(budget, nowMs, backlogShare)
+  const walkMax = ledgerUsed + Math.ceil(Math.max(unitsLeft / 2, budget.unitsLeft * walkShareMin))
+  leader.keptForHead = { day: budget.day.key, units: Math.max(0, limits.unitsPerDay - walkMax) }
 }
 
 const walkShareMin = 0.05

@@ -164,7 +164,7 @@ class SourcePoller implements Poller {
     leader.decidedMs = nowMs
     const available = await granted.available(nowMs)
     const budget = shareOf(available.budget, nowMs, this.#deps.share ?? ((units) => units))
-    keepForHead(leader, available, budget.unitsLeft, limits.unitsPerDay, this.#view.status.behind)
+    keepForHead(leader, available, { ...this.#deps, nowMs, behind: this.#view.status.behind })
     const nextPoll = decideNextPoll({
       ...leader,
       ...limits,

@@ -49,6 +49,8 @@ export interface PollerDeps {
   /** The account as the ledger has it; and this source's part of its units now: all of them where that is absent. */
   readonly account?: string | undefined
   readonly share?: UnitsShare
+  /** Those that its backlog may take half of; all of them where that is absent. */
+  readonly backlogShare?: UnitsShare
   /** How many other sources, with a learned pace, have the units of that part, too; none where that is absent. */
   readonly planners?: () => number
   readonly feed: Pick<FeedClient, 'deliveries'> &

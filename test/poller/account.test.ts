@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { learnedBeside, unitsOfSource } from '../../src/config/accounts.ts'
+import { learnedBeside, unitsBesideFixed, unitsOfSource } from '../../src/config/accounts.ts'
 import type { SourceConfig } from '../../src/config/schema.ts'
 import { GrantedBudget, shareOf } from '../../src/poller/budget.ts'
 import { clockAt } from '../support/clock.ts'
@@ -82,3 +82,10 @@ it.each([35_000, 37_000, 43_000])(
       expect(unitsOfSource(paced(every), [paced(every)], units, 1)).toBe(units)
   },
 )
+
+it('a backlog has half of what fixed paces leave, not of a part of that: learned ones adapt to what is left', () => {
+  const [fixed, learned] = [paced(minuteMs), paced()]
+  expect(unitsBesideFixed(learned, [learned, learned], 2_000)).toBe(2_000)
+  expect(unitsBesideFixed(learned, [learned, fixed, learned], 2_000)).toBe(560)
+  expect(unitsBesideFixed(fixed, [fixed, learned, paced(4 * minuteMs)], 2_000)).toBe(1_640)
+})
