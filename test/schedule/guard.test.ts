@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { describePreview } from '../../src/cli/plan-picture.ts'
+import { budgetDay } from '../../src/schedule/budget.ts'
+import { createSchedule } from '../../src/schedule/create.ts'
 import { keptScale } from '../../src/schedule/pace/decide.ts'
 import type { Paces } from '../../src/schedule/pace/family.ts'
 import {
@@ -11,6 +14,10 @@ import {
   noteWaits,
 } from '../../src/schedule/pace/guard.ts'
 import { solveScale } from '../../src/schedule/pace/solve.ts'
+import { previewPlan } from '../../src/schedule/preview.ts'
+import { simulate } from '../../src/schedule/simulate.ts'
+import { benchOptions } from '../bench/compare.ts'
+import { createTrace } from '../bench/traces.ts'
 
 const hourMs = 3_600_000
 const day = { key: '2026-11-22', startMs: 0, endMs: 24 * hourMs }
@@ -84,4 +91,22 @@ it('units are kept at the end of every step of a day, in whatever order the span
   expect(left(scale)).toBeGreaterThanOrEqual(kept - 1)
   expect(left(scale)).toBeLessThan(kept + 1)
   expect(left(solveScale(seconds, demands, 240, limits))).toBeLessThan(0.6 * kept)
+})
+
+it('a day keeps as many units for what nobody expects as the drawn plan says', () => {
+  const options = benchOptions(500)
+  const schedule = createSchedule(options, undefined)
+  const { times, startMs } = createTrace('market', 7, 22)
+  const { polls } = simulate(times, schedule, options)
+  const text = describePreview('main', options, previewPlan(options, schedule.snapshot(), startMs, 24))
+  const [, named] = /at least about (\d+) % of what evenly spaced polls of the rest/.exec(text) ?? []
+  const { startMs: fromMs, endMs } = budgetDay(startMs + 20.5 * 24 * hourMs, options)
+  const ofDay = polls.filter((at) => at >= fromMs && at < endMs)
+  const kept = ofDay
+    .filter((at) => at < endMs - 2 * hourMs)
+    .map(
+      (at, index) =>
+        (options.unitsPerDay - index - 1) / ((options.unitsPerDay * (endMs - at)) / (24 * hourMs)),
+    )
+  expect(Math.min(...kept)).toBeCloseTo(Number(named) / 100, 1)
 })
