@@ -171,8 +171,10 @@ describe('a cluster whose master of the queues dies', () => {
     await row.kept('what had not is read from the feed again', () =>
       expect({ ...rest, doubled: [] }).toEqual(clean),
     )
-    await row.twice('with several replicas of the bridge, what was delivered in the lost span', () =>
-      expect(doubled).toEqual([]),
+    // Each counts from when the receiver has it, some time before it answers.
+    await row.twice(
+      'with several replicas of the bridge, what was delivered in the lost span or was on its way at its end',
+      () => expect(doubled).toEqual([]),
     )
   })
 
