@@ -120,6 +120,45 @@ describe('an outage of Redis', () => {
     30_000,
   )
 
+  it.each([
+    ['asked for', keysOfTaking],
+    ['acknowledged, which also asks for the next', keysOfFinishing],
+  ])(
+    'that is over at once, and in which Redis took a job when one was %s and its answer was lost, has it sent soon',
+    async (_, keys) => {
+      const server = await ownServer()
+      const { queues, sender } = rig(server, ['hook'])
+      const log = createLogger({ level: 'silent' })
+      const redisBlocking = connectRedis({ target: { url: server.url }, profile: 'blocking' }, log)
+      if (!(redisBlocking instanceof Redis)) throw new Error('no single server')
+      await until('connected', () => redisBlocking.status === 'ready')
+      const send = redisBlocking.sendCommand.bind(redisBlocking)
+      let isAsked = false
+      redisBlocking.sendCommand = (...given) => {
+        const answer = send(...given)
+        if (!isAsked && Number(given[0].args[1]) === keys) {
+          isAsked = true
+          redisBlocking.stream.pause()
+        }
+        return answer
+      }
+      const sink = testSink('hook')
+      const queue = queues.queue('hook')
+      await queues.enqueue(jobs('hook', 1, 4))
+      sender([sink], { more: { redisBlocking }, settings: { concurrency: 1 } })
+      const next = keys === keysOfTaking ? 'main.1' : 'main.2'
+      await until('taken', async () => isAsked && (await queue.getActive()).some(({ id }) => id === next))
+      await server.kill9()
+      redisBlocking.stream.destroy()
+      await server.start()
+      // As the table of failures says: less than a lock.
+      await until('all are sent', () => sink.sends.length >= 4, 10_000)
+      expect(sink.sends.map(({ id }) => id).sort()).toEqual([1, 2, 3, 4])
+      redisBlocking.disconnect()
+    },
+    30_000,
+  )
+
   it('that outlasts the lock sends nothing twice from the same process', async () => {
     const server = await ownServer()
     const { queues, sender, lines } = rig(server, ['hook'])
