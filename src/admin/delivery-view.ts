@@ -174,7 +174,7 @@ export interface DeliveryStory {
 }
 
 export interface AttemptView {
-  /** Counted from 1, over all rounds. */
+  /** Counted from 1, over all rounds; those that the limit of attempts does not count have theirs, too. */
   readonly number: number
   /** Also from 1: each time that an operator sends the alert again is another round. */
   readonly round: number

@@ -225,7 +225,7 @@ async function giveUpExpired(
   deps: ProcessorDeps,
 ): Promise<never> {
   const nowMs = deps.clock.now()
-  const text = `too old for this sink before attempt ${number}`
+  const text = 'too old for this sink'
   const report = { sink: deps.sink.name, job: expired.job, number, result: 'expired' as const, nowMs }
   reportAttempt(report, deps.metrics, deps.log)
   await keep(job, { number, atMs: nowMs, durationMs: 0, result: 'expired', reason: 'expired', text }, deps)

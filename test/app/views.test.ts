@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { sinkView } from '../../src/app/operator-api/sink-view.ts'
-import { deliveryRowOf, sourceView } from '../../src/app/operator-api/views.ts'
+import { deliveryRowOf, deliveryStoryOf, sourceView } from '../../src/app/operator-api/views.ts'
 import type { JobView } from '../../src/delivery/records/job-view.ts'
 import { pollerStatusSchema } from '../../src/store/source-status.ts'
 
@@ -43,6 +43,23 @@ test('a row of a list stays a row, however much upstream wrote into a field', ()
   expect(row.headline).toMatch(/^متن long .*…$/)
   // Half an address leads elsewhere.
   expect(row.url).toBe('')
+})
+
+test('each attempt of a story has a number of its own: after those that its schedule did not count, over replays, and where the oldest were let go', () => {
+  const attempt = (number: number, result: 'retry' | 'dead' | 'delivered') => ({
+    ...{ number, result, atMs: 0, durationMs: 0, text: '' },
+  })
+  const history = [
+    ...[attempt(1, 'retry'), attempt(2, 'retry'), attempt(2, 'retry'), attempt(3, 'dead')],
+    ...[attempt(1, 'retry'), attempt(1, 'retry'), attempt(2, 'delivered')],
+  ]
+  const shown = (kept: typeof history) =>
+    deliveryStoryOf({ ...view, history: kept }, []).attempts.map(({ number, round }) => [number, round])
+  expect(shown(history)).toEqual([
+    ...[1, 2, 3, 4].map((number) => [number, 1]),
+    ...[5, 6, 7].map((number) => [number, 2]),
+  ])
+  expect(shown(history.slice(1))[0]).toEqual([2, 1])
 })
 
 test('the units of a budget day that is over are not those of the next, where nobody has polled since', () => {

@@ -116,15 +116,16 @@ export function deliveryStoryOf(part: JobHistory, unserved: readonly string[]): 
   }
 }
 
-/** After an attempt that ended a delivery there is only another one when an operator asked for it. */
+/**
+ * Numbered by their place: the numbers that are stored begin anew with each order, and repeat after an attempt that did not count.
+ * After an attempt that ended a delivery there is only another one when an operator asked for it.
+ */
 function attemptViews(history: readonly AttemptRecord[]): AttemptView[] {
-  let [round, before] = [1, 0]
-  return history.map((record) => {
-    const view = attemptView(record, { number: before + record.number, round })
-    if (record.result !== 'retry') {
-      round += 1
-      before += record.number
-    }
+  const first = history[0]?.number ?? 1
+  let round = 1
+  return history.map((record, at) => {
+    const view = attemptView(record, { number: first + at, round })
+    if (record.result !== 'retry') round += 1
     return view
   })
 }
