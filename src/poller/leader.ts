@@ -125,26 +125,33 @@ export function applyResult(
 
 /**
  * A catch-up takes no more than half of the units that are left, once a day: otherwise a walk that is larger than the budget
- * would leave none for alerts that fire until the reset. Half of what the fixed paces of other sources of the account leave; where
- * these need nearly all, a twentieth of what is left, since its alerts are known to wait.
+ * would leave none for alerts that fire until the reset. Of the configured day as of the API's own, since polls are held to both.
+ * Half of what the fixed paces of other sources of the account leave; where these need nearly all, a twentieth of what is left,
+ * since its alerts are known to wait.
  */
 export function keepForHead(
   leader: Leader,
-  { budget, ledgerUsed }: Pick<AvailableBudget, 'budget' | 'ledgerUsed'>,
+  { shown, ledgerUsed }: Pick<AvailableBudget, 'shown' | 'ledgerUsed'>,
   {
-    limits,
+    limits: { unitsPerDay },
     backlogShare = (units) => units,
+    budgetDay,
     nowMs,
     behind,
-  }: Pick<PollerDeps, 'limits' | 'backlogShare'> & {
+  }: Pick<PollerDeps, 'limits' | 'backlogShare' | 'budgetDay'> & {
     readonly nowMs: number
     readonly behind: boolean
   },
 ): void {
-  if (behind && leader.keptForHead.day === budget.day.key) return
-  const { unitsLeft } = shareOf(budget, nowMs, backlogShare)
-  const walkMax = ledgerUsed + Math.ceil(Math.max(unitsLeft / 2, budget.unitsLeft * walkShareMin))
-  leader.keptForHead = { day: budget.day.key, units: Math.max(0, limits.unitsPerDay - walkMax) }
+  const day = budgetDay(nowMs)
+  const key = `${day.key} ${shown.day.key}`
+  if (behind && leader.keptForHead.day === key) return
+  const configured = { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - ledgerUsed), day }
+  const walkUnits = [configured, shown].map((budget) =>
+    Math.ceil(Math.max(shareOf(budget, nowMs, backlogShare).unitsLeft / 2, budget.unitsLeft * walkShareMin)),
+  )
+  const walkMax = ledgerUsed + Math.min(...walkUnits)
+  leader.keptForHead = { day: key, units: Math.max(0, unitsPerDay - walkMax) }
 }
 
 const walkShareMin = 0.05

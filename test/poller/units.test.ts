@@ -196,6 +196,26 @@ describe('units that a source with a learned pace has, too', () => {
 })
 
 describe('the units of the day', () => {
+  it("are left to the head by half, of the configured day, too, where the API's own has just begun and a backlog waits", async () => {
+    const nowMs = Date.now()
+    const day = { key: 'today', startMs: nowMs - dayMs / 2, endMs: nowMs + dayMs / 2 }
+    const { replica, redis, sandbox, ledger } = await rig({
+      ...{ limits: { unitsPerDay: 60 }, everyMs: dayMs, budgetDay: () => day },
+    })
+    await ledger.reserve({ cost: 30, purpose: 'api' })
+    await ledger.countApiDay({ atMs: nowMs - 60_000, used: 0 })
+    const { poller } = replica(redis, {
+      async poll(readPage) {
+        const result = await pollOnePage(readPage)
+        let why = 'page'
+        while (why === 'page') why = (await readPage(2, 'walk')).kind
+        return { ...result, behind: true, reason: 'refused_budget' }
+      },
+    })
+    await vi.waitFor(() => expect(poller.status().behind).toBe(true), soon)
+    expect(sandbox.requests).toHaveLength(15)
+  })
+
   it("are those of the API's own day where it told of another one, also while a poll runs", async () => {
     const { replica, redis, ledger, metrics } = await rig()
     await ledger.reserve({ cost: 30, purpose: 'api' })
