@@ -30,7 +30,7 @@ export function deliveriesSection(
   return section(
     'deliveries',
     filter.cursor === undefined ? times.words.latest : times.words.older,
-    filters(filter, times.words),
+    filters(filter, times),
     html`<div class="panel">${list(page?.data, filter, times)}${older ? html`<p class="more">${older}</p>` : null}</div>`,
   )
 }
@@ -108,14 +108,19 @@ function nameOf({ sink, target, withheld }: DeliveryRow, words: PageWords): stri
   return target === undefined ? sink : `${sink} → ${target}`
 }
 
-function filters({ cursor: _, state, ...filter }: DeliveriesFilter, words: PageWords): Html {
+function filters({ cursor: _, state, ...filter }: DeliveriesFilter, times: Times): Html {
+  const { words } = times
   const asked = Object.entries(filter).map(
     ([name, value]) =>
-      html`<span>${name === 'sink' ? '' : `${words.filters[nameIn(name)] ?? nameIn(name)} `}${foreign(textOf(value))}</span>`,
+      html`<span>${name === 'sink' ? '' : `${words.filters[nameIn(name)] ?? nameIn(name)} `}${typeof value === 'number' ? inFull(textOf(value), times) : foreign(textOf(value))}</span>`,
   )
   return html`<nav class="filters" aria-label="${words.filterLabel}">${asked}${linkTo(words.all, {}, !state && asked.length === 0)}${rowStates.map(
     (each) => linkTo(words.rowStates[each], { ...filter, state: each }, each === state),
   )}</nav>`
+}
+
+function inFull(iso: string, times: Times): Html {
+  return html`<time datetime="${iso}">${times.date(iso)} ${times.clock(iso)}</time>`
 }
 
 function linkTo(text: HtmlPart, filter: DeliveriesFilter, current: boolean): Html {

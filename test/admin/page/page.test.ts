@@ -143,10 +143,12 @@ describe('the status page', () => {
     }
     const display = { timeZone: 'Asia/Tehran', calendar: 'jalali' as const, language }
     const { app } = rig({ status: async () => status(changes) }, { display: () => display })
-    const shown = words((await app.inject('/')).body).replaceAll(' )', ')')
+    const { body } = await app.inject('/?since=2026-11-21T00:00:00%2B03:30&until=2026-11-21T05:30:00Z')
+    const shown = words(body).replaceAll(' )', ')')
     // What the operator wrote stays.
     expect(shown.replaceAll('until 2026-11-21T09:00:00Z', '')).not.toMatch(/\dT\d\d:/)
     for (const part of [
+      'since 1405/08/30 00:00:00 until 1405/08/30 09:00:00 all',
       'Sink trading-system is paused until 12:13:10 ( in 10m) (until 2026-11-21T09:00:00Z)',
       'web-2, process 9, running since 12:02:10 ( 1m ago) (all)',
       'its lease ends at 12:03:30 ( in 20s) unless it is renewed',
