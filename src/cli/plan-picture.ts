@@ -74,8 +74,7 @@ function reasons(options: ScheduleOptions, preview: Preview): string[] {
     `Alerts are expected to wait ${formatDuration(lagSeconds * 1_000)}, ${share} % of the ${formatDuration(evenLagSeconds * 1_000)} of evenly spaced polls;`,
     `for alerts that come in this way no plan could reach less than ${(100 * bestRatio).toFixed(0)} %.`,
     `No gap is longer than ${formatDuration(slowestSeconds * 1_000)} (poll.floor ${options.floor}, poll.maxInterval ${formatDuration(options.maxIntervalMs)}) or shorter than ${formatDuration(fastestSeconds * 1_000)} (poll.minInterval).`,
-    `At any time at least about ${100 * keptShareMin} % of what evenly spaced polls of the rest of the day would take is kept for what nobody expects, and released bit by bit until the reset at ${options.resetsAt} (${options.timeZone}):`,
-    'so lively hours may get fewer polls than drawn here, and quiet ones more.',
+    `At any time at least about ${100 * keptShareMin} % of what evenly spaced polls of the rest of the day would take is kept for what nobody expects, and released bit by bit until the reset at ${options.resetsAt} (${options.timeZone}).`,
     ...(announced === null ? [] : [printable(announcedText(announced))]),
     ...(announced?.follows ? [] : [marksText(marks)]),
   ]

@@ -6,7 +6,9 @@ import { type DayForecast, forecastBudgetDay } from './forecast/outlook.ts'
 import { learnedAlerts, profileZone } from './forecast/profile.ts'
 import { type MarkPlan, planMarks } from './marks/pattern.ts'
 import { emptyMemory, type Memory, readMemory } from './memory.ts'
+import { keptScale } from './pace/decide.ts'
 import { mixedPace, wholeDay } from './pace/family.ts'
+import { floorOf } from './pace/guard.ts'
 import { clamp, limitsFor, type PaceLimits, respond, solveScale } from './pace/solve.ts'
 import type { AnnouncedView, BudgetDay, ScheduleOptions } from './schedule.ts'
 import type { Lags } from './simulate.ts'
@@ -119,19 +121,23 @@ function stepsOf(
   const { outlook } = paces
   const demands = mixedPace(memory.family, paces)
   const response = marks?.response
-  const scale = solveScale(outlook.seconds, demands, unitsPerDay, limits, response)
+  const slowest = paces.evenPace * floorOf(memory.guard, options.floor)
+  const bounds = { floor: clamp(slowest, limits.floor, limits.ceiling), ceiling: limits.ceiling }
   let atMs = day.startMs
+  let unitsLeft = unitsPerDay
   return Array.from(demands, (demand, span) => {
     const seconds = outlook.seconds[span] ?? 0
     const from = { atMs, seconds, alerts: (outlook.profile.rates[span] ?? 0) * seconds }
     atMs += seconds * 1_000
     if (options.everyMs !== undefined)
       return { ...from, ...atFixedPace(from, options.everyMs, day, unitsPerDay) }
-    const pace = clamp(
-      response ? respond(response, scale * demand) : scale * demand,
-      limits.floor,
-      limits.ceiling,
-    )
+    // The guard keeps units for what nobody expects, as at each decision.
+    const moment = { guard: memory.guard, budget: { unitsPerDay, unitsLeft, day } }
+    const ahead = { paces: { ...paces, outlook: { ...outlook, fromMs: from.atMs } }, ...moment }
+    const spans = { seconds: outlook.seconds.slice(span), demands: demands.slice(span) }
+    const wish = keptScale(ahead, spans, unitsLeft, bounds, response) * demand
+    const pace = clamp(response ? respond(response, wish) : wish, bounds.floor, bounds.ceiling)
+    unitsLeft -= pace * seconds
     const lagSeconds = marks ? lagOnMarks(marks, pace * 60) : 0.5 / pace
     return { ...from, polls: pace * seconds, lagSeconds }
   })

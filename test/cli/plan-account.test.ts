@@ -91,7 +91,8 @@ describe('plan --config of two sources of one account', () => {
     }
     const alone = await target(['{}'])
     expect(alone).toBeGreaterThan(900)
-    expect(await target(['{}', '{}'])).toBeCloseTo(2 * alone, -1)
+    // Each is found to one per cent.
+    expect((await target(['{}', '{}'])) / (2 * alone)).toBeCloseTo(1, 2)
   })
 
   it('draws a part of few units as the same units of a source that is alone', async () => {

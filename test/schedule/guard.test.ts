@@ -110,3 +110,29 @@ it('a day keeps as many units for what nobody expects as the drawn plan says', (
     )
   expect(Math.min(...kept)).toBeCloseTo(Number(named) / 100, 1)
 })
+
+it('the drawn hours are those that a usual day then has, the quiet ones too', () => {
+  const options = benchOptions(500)
+  const schedule = createSchedule(options, undefined)
+  const { times, startMs } = createTrace('market', 7, 23)
+  const { startMs: fromMs } = budgetDay(startMs + 22.5 * 24 * hourMs, options)
+  simulate(
+    times.filter((at) => at < fromMs),
+    schedule,
+    options,
+  )
+  const { hours } = previewPlan(options, schedule.snapshot(), fromMs, 24)
+  const { polls } = simulate(
+    times.filter((at) => at >= fromMs),
+    schedule,
+    options,
+  )
+  const made = hours.map(
+    (hour) => polls.filter((at) => Math.floor((at - hour.startMs) / hourMs) === 0).length,
+  )
+  const differing = hours.reduce((sum, hour, at) => sum + Math.abs(hour.polls - (made[at] ?? 0)), 0)
+  expect(polls).toHaveLength(500)
+  expect(differing / 2 / 500).toBeLessThan(0.04)
+  const ofNight = (counts: readonly number[]) => counts.slice(0, 6).reduce((sum, each) => sum + each, 0)
+  expect(ofNight(hours.map((hour) => hour.polls)) / ofNight(made)).toBeCloseTo(1, 1)
+})
