@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parseConfig } from '../../src/config/load.ts'
 import { findServer } from '../../src/store/embedded-paths.ts'
+import { writeAppendOnlyFile } from '../support/append-only-file.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { sentAgain } from '../support/oracle.ts'
 import { type Program, startProgram, testFolder, writeConfig } from '../support/process.ts'
@@ -154,16 +155,12 @@ describe('a stop', () => {
   it('that comes while the embedded Redis still loads its file ends both at once', async () => {
     const folder = testFolder()
     const dataDir = join(folder, 'data')
-    mkdirSync(join(dataDir, 'appendonlydir'), { recursive: true })
+    mkdirSync(dataDir)
     const commands = Array.from(
       { length: 1_000 },
       (_, n) => `*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\n${100 + (n % 900)}\r\n`,
     )
-    writeFileSync(join(dataDir, 'appendonlydir', 'appendonly.aof.1.incr.aof'), commands.join(''))
-    writeFileSync(
-      join(dataDir, 'appendonlydir', 'appendonly.aof.manifest'),
-      'file appendonly.aof.1.incr.aof seq 1 type i\n',
-    )
+    writeAppendOnlyFile(dataDir, commands.join(''))
     // A server that needs a minute for what it has to load.
     const server = join(folder, 'slow-redis')
     writeFileSync(server, `#!/bin/sh\nexec '${findServer()}' "$@" --key-load-delay 60000\n`, { mode: 0o755 })

@@ -10,6 +10,7 @@ import { type EmbeddedRedis, startEmbeddedRedis } from '../../src/store/embedded
 import { embeddedPaths, findServer, lockDir } from '../../src/store/embedded-paths.ts'
 import { listenForLeave } from '../../src/store/leave.ts'
 import { parseAddress } from '../../src/store/redis-options.ts'
+import { writeAppendOnlyFile } from '../support/append-only-file.ts'
 import { wallClock } from '../support/clock.ts'
 import { captureLog } from '../support/log.ts'
 import { answersPing } from '../support/redis.ts'
@@ -194,12 +195,11 @@ describe('the embedded Redis', () => {
 
   it('says what the server said when it cannot start', async () => {
     const dataDir = tempDir()
-    mkdirSync(join(dataDir, 'appendonlydir'))
-    writeFileSync(join(dataDir, 'appendonlydir', 'appendonly.aof.manifest'), 'nonsense\n')
+    const written = writeAppendOnlyFile(dataDir, 'nonsense\n')
     await expect(start(dataDir)).rejects.toThrow(
       /the embedded Redis did not start: ended with code 1; it said: .*AOF/i,
     )
-    rmSync(join(dataDir, 'appendonlydir'), { recursive: true })
+    rmSync(written, { recursive: true })
     await start(dataDir)
   })
 })

@@ -10,6 +10,7 @@ import { connectRedis, duplicateRedis, type RedisClient, waitForRedis } from '..
 import { startApp } from '../support/app.ts'
 import { adminToken, bridgeConfig, leftToSend } from '../support/bridge.ts'
 import { testAuthority, testServer } from '../support/certificates.ts'
+import { clusterPorts, giveSlots } from '../support/cluster.ts'
 import { captureLog } from '../support/log.ts'
 import { freePort, tcp } from '../support/ports.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
@@ -46,18 +47,11 @@ describe('a login beside the address reaches a Redis that asks for it', () => {
   })
 
   it('in a cluster, at every node', async () => {
-    const port = await freePort()
-    const cluster = ['--cluster-enabled', 'yes', '--cluster-port', String(await freePort())]
-    const server = await started([
-      ...cluster,
-      '--cluster-announce-ip',
-      '127.0.0.1',
-      ...tcp(port),
-      ...onlyUser,
-    ])
+    const { port, flags } = await clusterPorts()
+    const server = await started([...flags, '--cluster-announce-ip', '127.0.0.1', ...tcp(port), ...onlyUser])
     const admin = new Redis({ path: server.socketPath, ...user })
     onTestFinished(() => admin.disconnect())
-    await admin.cluster('ADDSLOTSRANGE', 0, 16_383)
+    await giveSlots(admin)
     await vi.waitFor(async () => expect(await admin.cluster('INFO')).toContain('cluster_state:ok'), soon)
     await answers({ cluster: [`redis://127.0.0.1:${port}`], ...user })
   })
@@ -213,17 +207,10 @@ async function startedWithTls(port: number, flags: readonly string[]): Promise<R
 }
 
 it('over TLS with a certificate of the bridge, standalone and in a cluster, and never without TLS', async () => {
-  const port = await freePort()
-  const cluster = [
-    '--cluster-enabled',
-    'yes',
-    '--cluster-port',
-    String(await freePort()),
-    '--tls-cluster',
-    'yes',
-  ]
-  const server = await startedWithTls(port, [...cluster, '--cluster-announce-ip', '127.0.0.1'])
-  await server.client().cluster('ADDSLOTSRANGE', 0, 16_383)
+  const { port, flags } = await clusterPorts()
+  const cluster = [...flags, '--tls-cluster', 'yes', '--cluster-announce-ip', '127.0.0.1']
+  const server = await startedWithTls(port, cluster)
+  await giveSlots(server.client())
   await vi.waitFor(
     async () => expect(await server.client().cluster('INFO')).toContain('cluster_state:ok'),
     soon,

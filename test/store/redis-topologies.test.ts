@@ -18,7 +18,7 @@ import {
 import { checkRedis } from '../../src/store/redis-check.ts'
 import { startApp } from '../support/app.ts'
 import { bridgeConfig } from '../support/bridge.ts'
-import { startCluster } from '../support/cluster.ts'
+import { clusterPorts, giveSlots, startCluster } from '../support/cluster.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { captureLog } from '../support/log.ts'
 import { clean, hasAll, judge, logOf, sentAgain, showing } from '../support/oracle.ts'
@@ -33,10 +33,9 @@ const soon = { timeout: 10_000, interval: 50 }
 
 describe('a cluster', () => {
   it('that gives no address for its slots is waited for with the reason, which is said once', async () => {
-    const port = await freePort()
-    const flags = ['--cluster-enabled', 'yes', '--cluster-port', String(await freePort()), ...tcp(port)]
-    const server = await started(flags)
-    await server.client().cluster('ADDSLOTSRANGE', 0, 16_383)
+    const { port, flags } = await clusterPorts()
+    const server = await started([...flags, ...tcp(port)])
+    await giveSlots(server.client())
     const captured = captureLog()
     const redis = connectRedis(
       { target: { cluster: [`redis://127.0.0.1:${port}`] }, profile: 'commands' },
@@ -87,19 +86,10 @@ describe('a cluster', () => {
   })
 
   it('serves every script, because all keys share a slot', async () => {
-    const port = await freePort()
-    const bus = await freePort()
-    const cluster = [
-      '--cluster-enabled',
-      'yes',
-      '--cluster-port',
-      String(bus),
-      '--cluster-announce-ip',
-      '127.0.0.1',
-    ]
-    const server = await started([...cluster, ...tcp(port)])
+    const { port, flags } = await clusterPorts()
+    const server = await started([...flags, '--cluster-announce-ip', '127.0.0.1', ...tcp(port)])
     const admin = server.client()
-    await admin.cluster('ADDSLOTSRANGE', 0, 16_383)
+    await giveSlots(admin)
     await vi.waitFor(async () => expect(await admin.cluster('INFO')).toContain('cluster_state:ok'), soon)
 
     const redis = await connected({ cluster: [`redis://127.0.0.1:${port}`] })

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { freePort, tcp } from './ports.ts'
-import { type RedisServer, startRedis } from './redis.ts'
+import { isBefore7, type RedisServer, startRedis } from './redis.ts'
 import { until } from './until.ts'
 
 /** A real Redis Cluster: masters that share the slots, each with replicas of its own, as processes of the test. */
@@ -41,7 +41,7 @@ export async function startCluster(size: { masters: number; replicas: number }):
   for (const [index, { redis }] of masters.entries()) {
     const from = Math.ceil((slots / size.masters) * index)
     const to = Math.ceil((slots / size.masters) * (index + 1)) - 1
-    await redis.cluster('ADDSLOTSRANGE', from, to)
+    await giveSlots(redis, from, to)
   }
   for (const [index, { redis }] of nodes.entries()) await redis.cluster('SET-CONFIG-EPOCH', index + 1)
   for (const { port, bus } of nodes.slice(1))
@@ -124,9 +124,9 @@ async function startNode(): Promise<StartedNode> {
 }
 
 async function tryNode(): Promise<StartedNode> {
-  const [port, bus] = [await freePort(), await freePort()]
+  const { port, bus, flags: bare } = await clusterPorts()
   const flags = [
-    ...['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-announce-ip', '127.0.0.1'],
+    ...[...bare, '--cluster-announce-ip', '127.0.0.1'],
     ...['--cluster-node-timeout', String(nodeTimeoutMs), '--cluster-replica-validity-factor', '0'],
     ...['--repl-diskless-sync-delay', '0'],
     ...tcp(port),
@@ -134,6 +134,19 @@ async function tryNode(): Promise<StartedNode> {
   const server = await startRedis({ aof: true, flags })
   const redis = server.client()
   return { server, port, bus, redis, id: async () => String(await redis.cluster('MYID')) }
+}
+
+/** Ports that are free now, and the flags that make a server a node with this bus. Before version 7 it is 10,000 above the port. */
+export async function clusterPorts(): Promise<{ port: number; bus: number; flags: string[] }> {
+  const [port, enabled] = [await freePort(), ['--cluster-enabled', 'yes']]
+  if (isBefore7()) return { port, bus: port + 10_000, flags: enabled }
+  const bus = await freePort()
+  return { port, bus, flags: [...enabled, '--cluster-port', String(bus)] }
+}
+
+/** Redis before version 7 takes no ranges. */
+export async function giveSlots(node: Redis, from = 0, to = slots - 1): Promise<void> {
+  await node.cluster('ADDSLOTS', ...Array.from({ length: to - from + 1 }, (_, index) => from + index))
 }
 
 async function isWhole({ redis }: ClusterNode): Promise<boolean> {

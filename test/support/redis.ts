@@ -155,8 +155,13 @@ function createServer(options: RedisServerOptions): RedisServer {
 
 /** The flags with which a server takes DEBUG: before version 7 it always does, and does not start with one that it does not know. */
 export function debugFlags(): readonly string[] {
+  return isBefore7() ? [] : ['--enable-debug-command', 'yes']
+}
+
+/** Whether the server that the tests start is a Redis before version 7. */
+export function isBefore7(): boolean {
   const version = execFileSync(findServer(), ['--version'], { encoding: 'utf8' })
-  return Number(/v=(\d+)/.exec(version)?.[1]) < 7 ? [] : ['--enable-debug-command', 'yes']
+  return Number(/v=(\d+)/.exec(version)?.[1]) < 7
 }
 
 function flagsOf(dir: string, socketPath: string, options: RedisServerOptions): string[] {
