@@ -8,8 +8,7 @@ import { parseMatch, type WrittenMatch } from '../../alert/match-form.ts'
 import { isSilenced } from '../../alert/silence.ts'
 import { cut } from '../../alert/text.ts'
 import { inTurns } from '../../alert/turns.ts'
-import type { AlertJob } from '../../delivery/processor.ts'
-import type { AlertQueue } from '../../delivery/queues.ts'
+import type { SinkQueues } from '../../delivery/queues.ts'
 import { UserError } from '../../lib/errors.ts'
 import { within } from '../../lib/time-limit.ts'
 import type { WithheldStore } from '../../store/withheld.ts'
@@ -68,7 +67,7 @@ async function alertsSince<T>(
 ): Promise<{ found: T[]; isAll: boolean }> {
   const known = new Map<string, T>()
   const left = new Set<AsyncGenerator<readonly Alert[]>>([
-    ...queues.sinks.map((sink) => jobsSince(sink, queues.queue(sink), sinceMs)),
+    ...queues.sinks.map((sink) => jobsSince(sink, queues, sinceMs)),
     ...[...sources.keys()].map((source) => withheldSince(source, routing.withheldIn(source), sinceMs)),
   ])
   let readMs = 0
@@ -88,17 +87,44 @@ async function alertsSince<T>(
 }
 
 /** In parts; what is on its way first, since it may end meanwhile. */
-async function* jobsSince(sink: string, queue: AlertQueue, sinceMs: number): AsyncGenerator<Alert[]> {
+async function* jobsSince(
+  sink: string,
+  { redis, queue: queueOf }: SinkQueues,
+  sinceMs: number,
+): AsyncGenerator<Alert[]> {
+  const queue = queueOf(sink)
+  const sizeOf = (id: string) => redis.hstrlen(queue.toKey(id), 'data')
+  // Of BullMQ's own reading most is an object for each job, of which two fields are needed.
+  const read = (id: string) => redis.hmget(queue.toKey(id), 'data', 'finishedOn')
   for (const type of types)
-    for (let from = 0; ; from += partMax) {
-      // One that is removed meanwhile is not there.
-      const jobs: (AlertJob | undefined)[] = await queue.getJobs([type], from, from + partMax - 1, false)
-      if (jobs.length === 0) break
-      const parsed = jobs.flatMap((job) => (job === undefined ? [] : [fromJobData(sink, job.data)]))
-      yield parsed.flatMap((each) => (each.ok && each.job.seenAtMs >= sinceMs ? [each.job.alert] : []))
+    for (let from = 0; ; from += listedMax) {
+      const ids = await queue.getRanges([type], from, from + listedMax - 1, false)
+      let areOld = true
+      for (const part of partsOf(ids, await Promise.all(ids.map(sizeOf)))) {
+        const jobs = await Promise.all(part.map(read))
+        yield jobs.flatMap(([text]) => {
+          // One that was removed meanwhile has no data.
+          const each = fromJobData(sink, JSON.parse(text ?? 'null'))
+          return each.ok && each.job.seenAtMs >= sinceMs ? [each.job.alert] : []
+        })
+        areOld &&= jobs.every(([, endedMs]) => Number(endedMs ?? Infinity) < sinceMs)
+      }
       // Of those that have ended, the last to end come first, and an alert ends after it was seen.
-      if (jobs.every((job) => (job?.finishedOn ?? Infinity) < sinceMs)) break
+      if (areOld) break
     }
+}
+
+/** What is read together: as many as come to `partBytesMax`, and at least one, since a row may be as large as a page of the feed. */
+function partsOf(ids: readonly string[], sizes: readonly number[]): string[][] {
+  const parts: string[][] = []
+  let bytes = Infinity
+  for (const [at, id] of ids.entries()) {
+    const size = sizes[at] ?? 0
+    bytes += size
+    if (bytes > partBytesMax) [parts[parts.length], bytes] = [[id], size]
+    else parts.at(-1)?.push(id)
+  }
+  return parts
 }
 
 async function* withheldSince(
@@ -114,5 +140,5 @@ async function* withheldSince(
 }
 
 const types = ['wait', 'delayed', 'active', 'failed', 'completed'] as const
-/** Of each type. */
-const partMax = 25
+const listedMax = 200
+const partBytesMax = 2 ** 20
