@@ -64,12 +64,14 @@ it('however many ask by which routes an alert would go, alerts that fire do not 
   const { url } = await startApp(bridgeConfig({ redis, feed: sandbox.url, sinks, routes }))
   const { id } = sandbox.fire({ headline })
   await hook.received(1)
-  let [answered, over] = [0, false]
+  let [answered, refused, over] = [0, 0, false]
   const asking = Promise.allSettled(
     Array.from({ length: 8 }, async () => {
       for (; !over; answered += 1) {
         const { status } = await fetch(`${url}/api/v1/alerts/main/${id}/routes`)
         if (status !== 200 && status !== 409) throw new Error(`answered with ${status}`)
+        // After seven seconds by the clock, for which a busy machine needs no turn of theirs.
+        if (status === 409) refused += 1
       }
     }),
   )
@@ -78,11 +80,11 @@ it('however many ask by which routes an alert would go, alerts that fire do not 
   sandbox.fire({ headline })
   // Until the bridge asks for it, it has no turns.
   await until('it is asked for', () => sandbox.requests.length > polls)
-  const before = answered
+  const before = answered - refused
   await hook.received(2, 40_000)
   over = true
   // An alert has every second turn; were it one of nine, each of them would be answered meanwhile.
-  expect(answered - before).toBeLessThan(5)
+  expect(answered - refused - before).toBeLessThan(5)
   for (const { status } of await asking) expect(status).toBe('fulfilled')
 })
 
