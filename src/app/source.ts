@@ -8,6 +8,7 @@ import { createProcessState, refreshProcessState, runPoll } from '../intake/poll
 import { retryQuarantined } from '../intake/quarantine.ts'
 import { runSweep } from '../intake/sweep.ts'
 import { budgetTeacher } from '../poller/budget.ts'
+import { freshPauseMs } from '../poller/leader.ts'
 import { createPoller } from '../poller/poller.ts'
 import { countExchanges } from '../poller/reader.ts'
 import type { Poller } from '../poller/settings.ts'
@@ -148,6 +149,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     account,
     share: (units, dayShare) => unitsOfSource(config, sharing(source), units, dayShare),
     backlogShare: (units, dayShare) => unitsBesideFixed(config, sharing(source), units, dayShare),
+    freshPauseMs: () => freshPauseMs(budget.requestsPerMinute, sharers(source)),
     planners: () => learnedBeside(config, sharing(source)),
     feed,
     rules,

@@ -95,28 +95,31 @@ export function newLeader(lease: Lease, schedule: Schedule, known: PollerStatus)
 
 const ownTroubleMs = 5_000
 
+interface ResultDeps extends Pick<PollerDeps, 'clock' | 'freshPauseMs'> {
+  readonly limits: { readonly stoppedIntervalMs: number }
+}
+
 /** What a poll that is done changes for the next one; returns why it failed, if it did. */
 export function applyResult(
   leader: Leader,
   done: NonNullable<Leader['done']>,
-  stoppedIntervalMs: number,
-  monotonicMs: number,
+  { limits, clock, freshPauseMs = () => freshEveryMs }: ResultDeps,
 ): ReturnType<typeof failureOf> {
   const { result, tally, startMs, endMs } = done
   const error = failureOf(result, tally)
   const stop = stopReason(result, tally)
   leader.done = done
   leader.lastPages = result.ok ? result.pages : null
-  leader.refusedUntilMs = refusedUntil(tally, startMs)
+  leader.refusedUntilMs = refusedUntil(tally, startMs + freshPauseMs())
   // A later page that always fails must not stop the reading of the first one.
   leader.failures = error === undefined || result.ok ? 0 : leader.failures + 1
   if (error !== undefined && result.ok) {
     leader.walkFailures += 1
-    leader.walkRestUntilMs = monotonicMs + pauseAfter(leader.walkFailures)
+    leader.walkRestUntilMs = clock.monotonicMs() + pauseAfter(leader.walkFailures)
   } else if (result.ok && result.reason !== 'refused_rest') leader.walkFailures = 0
   const ownPauseMs = Math.max(ownTroubleMs, pauseAfter(leader.failures))
   const byPlan = !isOwnTrouble(tally)
-  const retryAtMs = endMs + (byPlan ? stoppedIntervalMs : ownPauseMs)
+  const retryAtMs = endMs + (byPlan ? limits.stoppedIntervalMs : ownPauseMs)
   const { tokenFingerprint } = tally
   leader.stopped = stop === undefined ? undefined : { reason: stop, retryAtMs, byPlan, tokenFingerprint }
   observe(leader.schedule, done)
@@ -157,13 +160,23 @@ export function keepForHead(
 const walkShareMin = 0.05
 
 /**
+ * How often the first page of each of so many sources of an account is read while their catch-ups wait for the minute, in milliseconds.
+ */
+export function freshPauseMs(requestsPerMinute: number, sources: number): number {
+  return Math.max(freshEveryMs, (sources * 60_000) / (freshShareMax * requestsPerMinute))
+}
+
+/** The share of the minute that these may use: more would leave the walk no call, and spend the units of the day on the first page. */
+const freshShareMax = 0.6
+
+/**
  * The first page is read also while a walk waits for the minute or for another day. Not as soon as one call is free: the first page would
  * take that, and each one after it.
  */
-function refusedUntil({ refused, calls }: CallTally, startMs: number): number | undefined {
+function refusedUntil({ refused, calls }: CallTally, freshMs: number): number | undefined {
   if (!refused || refused.limit === 'lease') return undefined
   if (refused.held || calls === 0) return refused.retryAtMs
-  return refused.limit === 'budget' ? undefined : startMs + freshEveryMs
+  return refused.limit === 'budget' ? undefined : freshMs
 }
 
 /** What went wrong, also where the first page was read and stored. Refusals, a 429 and our own shutdown are no failure. */

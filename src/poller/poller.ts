@@ -262,8 +262,7 @@ class SourcePoller implements Poller {
 
   async #learn(leader: Leader, done: NonNullable<Leader['done']>): Promise<void> {
     const { result, tally, endMs } = done
-    const { clock, limits } = this.#deps
-    const error = applyResult(leader, done, limits.stoppedIntervalMs, clock.monotonicMs())
+    const error = applyResult(leader, done, this.#deps)
     if (result.ok) this.#crash = undefined
     this.#view.polled(result, error ? describeFailure(error, endMs) : null)
     if (result.reason === 'refused_lease') throw new LeaseLost(error?.message ?? 'another replica polls now')

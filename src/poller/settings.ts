@@ -51,6 +51,8 @@ export interface PollerDeps {
   readonly share?: UnitsShare
   /** Those that its backlog may take half of; all of them where that is absent. */
   readonly backlogShare?: UnitsShare
+  /** How often the first page is read while a catch-up waits for the minute; 5 s where that is absent. */
+  readonly freshPauseMs?: () => number
   /** How many other sources, with a learned pace, have the units of that part, too; none where that is absent. */
   readonly planners?: () => number
   readonly feed: Pick<FeedClient, 'deliveries'> &
