@@ -230,7 +230,9 @@ class LearnedSchedule implements Schedule {
 }
 
 function memoryState(saved: unknown, restored: Memory | undefined): ScheduleView['memory'] {
-  if (restored) return 'restored'
+  // Polls that all failed showed nothing to remember.
+  if (restored)
+    return restored.attempts.lastAtMs !== null && restored.recent.atMs === 0 ? 'fresh' : 'restored'
   return saved === undefined || saved === null ? 'fresh' : 'lost'
 }
 

@@ -34,3 +34,24 @@ it('a cold start buys pages of the past once, sends nothing of them, and a resta
   expect(sandbox.requests.slice(calls).every(({ page }) => page === 1)).toBe(true)
   expect(hook.requests).toHaveLength(1)
 }, 60_000)
+
+it('pages of the past are bought once the token is right, also when the bridge was started anew for it', async () => {
+  const sandbox = await startSandbox({ history: 1_500 })
+  const hook = await startWebhookReceiver()
+  const prefix = freshPrefix()
+  const config = (token: string) => `
+    redis: { url: "${redis.url}", prefix: ${prefix} }
+    http: { listen: "127.0.0.1:0" }
+    sources: { main: { baseUrl: "${sandbox.url}", token: ${token}, startFrom: now, budget: { unitsPerDay: 80000 }, poll: { historyPages: 4, maxInterval: 3s } } }
+    sinks: { hook: { type: webhook, url: "${hook.url}", allowPrivateNetworks: true } }
+    routes: [{ sinks: [hook] }]
+  `
+  const first = await startApp(config('another'))
+  await until('it is refused', () => first.lines.some(({ msg }) => msg === 'poll.done'))
+  await first.app.stop()
+
+  const second = await startApp(config('sandbox-token'))
+  await until('pages were read', () =>
+    second.lines.some(({ msg, pages }) => msg === 'poll.history' && pages === 4),
+  )
+}, 60_000)
