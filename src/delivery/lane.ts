@@ -7,7 +7,6 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { Acknowledged } from './acknowledged.ts'
 import { Batcher } from './batcher.ts'
 import { type BreakerChange, Circuit, type CircuitState } from './circuit.ts'
-import { ClockWatch } from './clock-watch.ts'
 import { type FindContext, logSinkFault, sendMembers } from './deliver.ts'
 import { createJobFields, type JobFields } from './job-fields.ts'
 import { LaneLooks } from './lane-looks.ts'
@@ -61,7 +60,6 @@ export class Lane {
   readonly #queue: AlertQueue
   readonly #batcher: Batcher | undefined
   readonly #circuit: Circuit
-  readonly #clockWatch: ClockWatch
   readonly #jobFields: JobFields
   readonly #staleDelays: StaleDelays
   readonly #running: RunningJobs
@@ -98,9 +96,8 @@ export class Lane {
       },
       before && { circuit: before.#circuit, sameReceiver: before.#options.receiver === options.receiver },
     )
-    this.#clockWatch = new ClockWatch(clock)
     this.#lockAges = before ? before.#lockAges : new LockAges(clock, tuning.lockMs)
-    this.#running = new RunningJobs({ redis, queue: this.#queue, lockAges: this.#lockAges })
+    this.#running = new RunningJobs({ redis, queue: this.#queue, lockAges: this.#lockAges, clock })
     this.#workers = new Workers({
       ...options,
       ...{ redis: options.redisBlocking, sink: sink.name, settings, queue: this.#queue },
@@ -202,12 +199,14 @@ export class Lane {
     const endMs = Math.min(endMsMax, deadlineMs / 5)
     const reserveMs = Math.min(abortReserveMs, deadlineMs / 4)
     if (this.#workers.isOpen) {
+      const keeping = setInterval(() => this.#running.keepLocks(), this.#options.tuning.watchEveryMs)
       const closed = this.#workers.close()
       const ended = Promise.race([closed, this.#onlyRedisIsLeft(closed)])
       if (!(await settlesWithin(deadlineMs - reserveMs - endMs, ended))) {
         this.#running.abort('shutting down')
         await settlesWithin(reserveMs, closed)
       }
+      clearInterval(keeping)
     }
     await Promise.all([
       this.#workers.destroy(endMs),
@@ -280,10 +279,8 @@ export class Lane {
     void this.#watchdog.look(view)
     if (!this.#workers.isOpen) return
     void this.#workers.taken.look(view)
-    const backMs = this.#clockWatch.setBackMs()
-    if (backMs > 0) this.#running.clockSetBack()
+    const backMs = this.#running.keepLocks()
     void (backMs > 0 ? this.#circuit.clockSetBack(backMs) : this.#circuit.look(view))
-    void this.#running.renewLocks()
     void this.#staleDelays.look()
   }
 

@@ -1,5 +1,7 @@
+import type { Clock } from '../lib/clock.ts'
 import { within } from '../lib/time-limit.ts'
 import type { RedisClient } from '../store/redis.ts'
+import { ClockWatch } from './clock-watch.ts'
 import type { LockAges } from './lock-ages.ts'
 import type { AlertQueue } from './queues.ts'
 
@@ -17,10 +19,12 @@ interface JobLocks {
   readonly redis: RedisClient
   readonly queue: Pick<AlertQueue, 'toKey'>
   readonly lockAges: Pick<LockAges, 'isOurs'>
+  readonly clock: Clock
 }
 
 export class RunningJobs {
   readonly #locks: JobLocks
+  readonly #clockWatch: ClockWatch
   readonly #sends = new Map<string, RunningSend>()
   readonly #begun = new Set<string>()
   /** Sends whose locks BullMQ does not renew. */
@@ -30,6 +34,7 @@ export class RunningJobs {
 
   constructor(locks: JobLocks) {
     this.#locks = locks
+    this.#clockWatch = new ClockWatch(locks.clock)
   }
 
   /** Jobs, also those that wait for a send of before to be over. */
@@ -91,7 +96,7 @@ export class RunningJobs {
   /** A send that has not begun, and whose lock is gone: it would wait for its turn only to find that the job is not its own. */
   async #callOff(jobId: string, { controller, renew }: RunningSend): Promise<void> {
     if (this.#begun.has(jobId)) return
-    const isOurs = await within(renewTimeoutMs, 'renewing the lock', renew()).catch(() => true)
+    const isOurs = await renewed(renew())
     if (!isOurs && !this.#begun.has(jobId)) controller.abort(new Error('handed out again'))
   }
 
@@ -116,18 +121,29 @@ export class RunningJobs {
     this.abort('the lock was lost', ended)
   }
 
-  /** BullMQ counts the age of a lock by the wall clock: after that was set back, it does not renew older locks. */
-  clockSetBack(): void {
-    this.#unrenewed = new Set(this.#sends.values())
+  /**
+   * To be called every few seconds, also while the lane stops: by how much the clock was set back since the last call. BullMQ counts the
+   * age of a lock by the wall clock: after that was set back, it does not renew older locks.
+   */
+  keepLocks(): number {
+    const backMs = this.#clockWatch.setBackMs()
+    if (backMs > 0) this.#unrenewed = new Set(this.#sends.values())
+    void this.#renewLocks()
+    return backMs
   }
 
-  async renewLocks(): Promise<void> {
+  async #renewLocks(): Promise<void> {
     for (const send of this.#unrenewed) {
       const [id] = [...this.#sends].find(([, each]) => each === send) ?? []
       if (id === undefined) this.#unrenewed.delete(send)
-      else if (!(await send.renew().catch(() => true))) await this.lostLocks([id])
+      else if (!(await renewed(send.renew()))) await this.lostLocks([id])
     }
   }
+}
+
+/** Whether a lock is ours, also where Redis does not say. */
+function renewed(renewing: Promise<boolean>): Promise<boolean> {
+  return within(renewTimeoutMs, 'renewing the lock', renewing).catch(() => true)
 }
 
 const renewTimeoutMs = 5_000

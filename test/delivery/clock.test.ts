@@ -1,9 +1,10 @@
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../src/lib/clock.ts'
+import type { Outcome } from '../../src/sinks/outcome.ts'
 import { delayOriginsKey } from '../../src/store/keys.ts'
 import { wallClock } from '../support/clock.ts'
 import { useRedis } from '../support/redis.ts'
-import { delivered, hang, jobs, rig, testSink, unavailable, until } from './rig.ts'
+import { delivered, hang, jobs, quickSettings, rig, testSink, unavailable, until } from './rig.ts'
 
 const server = useRedis()
 const hourMs = 3_600_000
@@ -128,3 +129,37 @@ it('a clock that is set back or ahead takes no alert from who is sending it', as
   }
   expect([sink.sends.length, other.sends.length, sink.sends[0]?.signal.aborted]).toEqual([1, 0, false])
 })
+
+it.each(['is stopping', 'sends for a config of before'])(
+  'a clock that is set back takes no alert from who %s and is sending it',
+  async (state) => {
+    const { queues, sender } = rig(server, ['hook'])
+    const answer = Promise.withResolvers<Outcome>()
+    const sink = testSink('hook', () => answer.promise)
+    const tuning = { lockMs: 2_000, stalledIntervalMs: 80, watchEveryMs: 80, takeOverMs: 200 }
+    const running = sender([sink], { tuning, settings: { concurrency: 1, timeoutMs: 20_000 } })
+    await queues.enqueue(jobs('hook', 1, 1))
+    await until('it is being sent', () => sink.sends.length === 1)
+    const [other, next] = [testSink('hook'), testSink('hook')]
+    sender([other], { tuning })
+    const ended =
+      state === 'is stopping'
+        ? running.stop(20_000)
+        : running.swap(new Map([['hook', { sink: next, settings: quickSettings }]]))
+    const real = Date.now.bind(Date)
+    onTestFinished(() => {
+      vi.restoreAllMocks()
+    })
+    vi.spyOn(Date, 'now').mockImplementation(() => real() - 24 * hourMs)
+    const [redis, lock] = [server.client(), `${queues.queue('hook').toKey('main.1')}:lock`]
+    for (let renewals = 0, leftMs = 0; renewals < 3 && other.sends.length === 0; ) {
+      const beforeMs = leftMs
+      leftMs = await redis.pttl(lock)
+      if (leftMs > beforeMs && beforeMs > 0) renewals += 1
+    }
+    answer.resolve(delivered)
+    await ended
+    await until('recorded', async () => (await queues.queue('hook').getCompletedCount()) === 1)
+    expect([sink.sends.length, other.sends.length, next.sends.length]).toEqual([1, 0, 0])
+  },
+)
