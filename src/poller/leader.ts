@@ -79,7 +79,7 @@ export function newLeader(lease: Lease, schedule: Schedule, known: PollerStatus)
     lastStartMs: known.lastPollAtMs,
     lastPages: null,
     refusedUntilMs: undefined,
-    keptForHead: { day: '', units: 0 },
+    keptForHead: known.keptForHead ?? { day: '', units: 0 },
     failures: 0,
     walkFailures: 0,
     walkRestUntilMs: 0,
@@ -147,7 +147,7 @@ export function keepForHead(
   },
 ): void {
   const day = budgetDay(nowMs)
-  const key = `${day.key} ${shown.day.key}`
+  const key = `${day.key} ${shown.day.key} ${unitsPerDay}`
   if (behind && leader.keptForHead.day === key) return
   const configured = { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - ledgerUsed), day }
   const walkUnits = [configured, shown].map((budget) =>

@@ -174,7 +174,7 @@ class SourcePoller implements Poller {
       hold: await ledger.currentHold(),
       pollRequested: this.#pollRequested,
     })
-    this.#view.plan(nextPoll, available, leader.schedule.describe(nowMs))
+    this.#view.plan(nextPoll, { ...available, ...leader }, leader.schedule.describe(nowMs))
     this.#logPoll(leader)
     return { nextPoll, budget, shareLeft: sweepShareLeft(available, limits.sweepShare) }
   }

@@ -53,7 +53,7 @@ export class PollerView {
       doubt: known.doubt && isFarAhead(known.doubt.atMs, nowMs) ? null : known.doubt,
       failingSinceMs: believed(known.failingSinceMs),
       rules: known.rules && isFarAhead(known.rules.atMs, nowMs) ? null : known.rules,
-      behind: known.behind,
+      ...{ behind: known.behind, keptForHead: known.keptForHead },
     })
   }
 
@@ -75,7 +75,7 @@ export class PollerView {
 
   plan(
     nextPoll: NextPoll,
-    { shown, used, byPurpose, lesson }: AvailableBudget,
+    { shown, used, byPurpose, lesson, keptForHead }: AvailableBudget & Pick<PollerStatus, 'keptForHead'>,
     schedule: ScheduleView,
   ): void {
     const { learnedFrom, firing, onMarks, announced, hotUntilMs } = schedule
@@ -93,7 +93,7 @@ export class PollerView {
       nextReason: nextPoll.nextReason,
       unitsUsed: used,
       unitsPerDay: shown.unitsPerDay,
-      byPurpose,
+      ...{ byPurpose, keptForHead },
       ...{ dayStartMs: shown.day.startMs, resetsAtMs: shown.day.endMs },
       lesson,
       plan: firing === null ? null : { learnedFrom, firing, hotUntilMs, announced },

@@ -80,6 +80,8 @@ export const pollerStatusSchema = z.object({
   doubt: z.object({ text: z.string(), atMs: someInstant }).nullable().default(null),
   /** More pages are waiting: a catch-up is under way. */
   behind: z.boolean(),
+  /** What its pages leave of the units of a day to fresh polls, and of which day and units that was decided. */
+  keptForHead: z.object({ day: z.string(), units: z.number() }).optional(),
   lastCompleteWalkAtMs: instant,
   lastError: z.object({ atMs: someInstant, code: z.string(), message: z.string() }).nullable(),
   /** When the first poll failed since one went well; null while they go well. */

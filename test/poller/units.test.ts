@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
+import type { PollerDeps } from '../../src/poller/settings.ts'
 import { createGrantStore } from '../../src/store/grant.ts'
 import { resetGuardMs } from '../../src/store/ledger.ts'
 import { callsDuring, pollerRig, pollOnePage, type RigOptions, untilCalls } from '../support/poller.ts'
@@ -9,6 +10,16 @@ const soon = { timeout: 10_000, interval: 5 }
 const rig = (options: Omit<RigOptions, 'redis'> = {}) => pollerRig({ redis: server.client(), ...options })
 
 const dayMs = 86_400_000
+
+/** Reads on until it is refused. */
+const catchUp: Pick<PollerDeps, 'poll'> = {
+  async poll(readPage) {
+    const result = await pollOnePage(readPage)
+    let why = 'page'
+    while (why === 'page') why = (await readPage(2, 'walk')).kind
+    return { ...result, behind: true, reason: 'refused_budget' }
+  },
+}
 
 describe('a limit of the feed', () => {
   it('is waited for exactly as a 429 says, by every replica, and told once', async () => {
@@ -196,6 +207,17 @@ describe('units that a source with a learned pace has, too', () => {
 })
 
 describe('the units of the day', () => {
+  it('are left to the head by half once a day, also over a restart in the middle of a catch-up', async () => {
+    const { replica, redis, ledger } = await rig({ limits: { unitsPerDay: 60 }, everyMs: 1_000 })
+    const day = { key: 'today', startMs: 0, endMs: 0 }
+    const first = replica(redis, catchUp)
+    await vi.waitFor(() => expect(first.poller.status()).toMatchObject({ behind: true, unitsUsed: 30 }), soon)
+    await first.stop()
+    const next = replica(redis, catchUp)
+    await vi.waitFor(() => expect(next.poller.status().unitsUsed).toBeGreaterThan(30), soon)
+    expect((await ledger.used(day)).byPurpose).toMatchObject({ walk: 29 })
+  })
+
   it("are left to the head by half, of the configured day, too, where the API's own has just begun and a backlog waits", async () => {
     const nowMs = Date.now()
     const day = { key: 'today', startMs: nowMs - dayMs / 2, endMs: nowMs + dayMs / 2 }
@@ -204,14 +226,7 @@ describe('the units of the day', () => {
     })
     await ledger.reserve({ cost: 30, purpose: 'api' })
     await ledger.countApiDay({ atMs: nowMs - 60_000, used: 0 })
-    const { poller } = replica(redis, {
-      async poll(readPage) {
-        const result = await pollOnePage(readPage)
-        let why = 'page'
-        while (why === 'page') why = (await readPage(2, 'walk')).kind
-        return { ...result, behind: true, reason: 'refused_budget' }
-      },
-    })
+    const { poller } = replica(redis, catchUp)
     await vi.waitFor(() => expect(poller.status().behind).toBe(true), soon)
     expect(sandbox.requests).toHaveLength(15)
   })
