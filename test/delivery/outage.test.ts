@@ -7,6 +7,7 @@ import { resend } from '../../src/delivery/records/resend.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import { connectRedis, type RedisClient, type RedisProfile } from '../../src/store/redis.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
+import { onTestFinished } from '../support/finished.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import {
   delivered,
@@ -35,6 +36,23 @@ afterEach(async () => {
 
 /** How many keys BullMQ gives to its scripts that take a job, and that end one and take the next. */
 const [keysOfTaking, keysOfFinishing] = [11, 14]
+const questions = [
+  ['asked for', keysOfTaking],
+  ['acknowledged, which also asks for the next', keysOfFinishing],
+] as const
+
+/** A sender that takes one job at a time, on a connection of its own. */
+async function oneAtATime() {
+  const server = await ownServer()
+  const { queues, sender } = rig(server, ['hook'])
+  const log = createLogger({ level: 'silent' })
+  const redisBlocking = connectRedis({ target: { url: server.url }, profile: 'blocking' }, log)
+  if (!(redisBlocking instanceof Redis)) throw new Error('no single server')
+  onTestFinished(() => redisBlocking.disconnect())
+  const sink = testSink('hook')
+  const start = () => sender([sink], { more: { redisBlocking }, settings: { concurrency: 1 } })
+  return { server, queues, redisBlocking, sink, start }
+}
 
 /** As by a process that has ended since. */
 async function takeAll(server: RedisServer, queue: AlertQueue): Promise<void> {
@@ -77,19 +95,11 @@ describe('an outage of Redis', () => {
     expect(Date.now() - storedAtMs).toBeLessThan(10_000)
   }, 60_000)
 
-  it.each([
-    ['asked for', keysOfTaking],
-    ['acknowledged, which also asks for the next', keysOfFinishing],
-  ])(
+  it.each(questions)(
     'that is frozen when a job is %s, and takes one once nobody waits for the answer, has it sent soon',
     async (_, keys) => {
-      const server = await ownServer()
-      const { queues, sender } = rig(server, ['hook'])
-      const log = createLogger({ level: 'silent' })
-      const redisBlocking = connectRedis({ target: { url: server.url }, profile: 'blocking' }, log)
-      if (!(redisBlocking instanceof Redis)) throw new Error('no single server')
-      const sink = testSink('hook')
-      sender([sink], { more: { redisBlocking }, settings: { concurrency: 1 } })
+      const { server, queues, redisBlocking, sink, start } = await oneAtATime()
+      start()
       await queues.enqueue(jobs('hook', 1, 1))
       await until('recorded', async () => (await queues.queue('hook').getCompletedCount()) === 1)
       // Its next question is for the jobs that follow.
@@ -115,22 +125,14 @@ describe('an outage of Redis', () => {
       // Less than a lock.
       await until('all are sent', () => sink.sends.length >= 4, 5_000)
       expect(sink.sends.map(({ id }) => id).sort()).toEqual([1, 2, 3, 4])
-      redisBlocking.disconnect()
     },
     30_000,
   )
 
-  it.each([
-    ['asked for', keysOfTaking],
-    ['acknowledged, which also asks for the next', keysOfFinishing],
-  ])(
+  it.each(questions)(
     'that is over at once, and in which Redis took a job when one was %s and its answer was lost, has it sent soon',
     async (_, keys) => {
-      const server = await ownServer()
-      const { queues, sender } = rig(server, ['hook'])
-      const log = createLogger({ level: 'silent' })
-      const redisBlocking = connectRedis({ target: { url: server.url }, profile: 'blocking' }, log)
-      if (!(redisBlocking instanceof Redis)) throw new Error('no single server')
+      const { server, queues, redisBlocking, sink, start } = await oneAtATime()
       await until('connected', () => redisBlocking.status === 'ready')
       const send = redisBlocking.sendCommand.bind(redisBlocking)
       let isAsked = false
@@ -142,10 +144,9 @@ describe('an outage of Redis', () => {
         }
         return answer
       }
-      const sink = testSink('hook')
       const queue = queues.queue('hook')
       await queues.enqueue(jobs('hook', 1, 4))
-      sender([sink], { more: { redisBlocking }, settings: { concurrency: 1 } })
+      start()
       const next = keys === keysOfTaking ? 'main.1' : 'main.2'
       await until('taken', async () => isAsked && (await queue.getActive()).some(({ id }) => id === next))
       await server.kill9()
@@ -154,7 +155,6 @@ describe('an outage of Redis', () => {
       // As the table of failures says: less than a lock.
       await until('all are sent', () => sink.sends.length >= 4, 10_000)
       expect(sink.sends.map(({ id }) => id).sort()).toEqual([1, 2, 3, 4])
-      redisBlocking.disconnect()
     },
     30_000,
   )
