@@ -42,7 +42,8 @@ export const budgetSchema = z.strictObject({
     .describe('What the bridge may spend of the daily budget of the account.'),
   requestsPerMinute: z
     .int()
-    .min(1)
+    // With one the first page would be read again and again, and none beneath it.
+    .min(2)
     .max(requestsPerMinuteMax)
     .default(200)
     .describe('What the bridge may use of the 240 requests a minute that the API grants an account.'),

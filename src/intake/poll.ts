@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
 import { LeaseLost } from '../store/lease.ts'
-import { freshEveryMs } from '../store/ledger.ts'
+import { freshEveryMs } from '../store/minute.ts'
 import type { WalkState } from '../store/walk-state.ts'
 import { sinceBeneath } from '../walk/scope.ts'
 import {

@@ -4,7 +4,7 @@ import { toError } from '../lib/errors.ts'
 import { pauseAfter } from '../schedule/memory.ts'
 import type { PagesLeft, Schedule } from '../schedule/schedule.ts'
 import { type Lease, type LeaseHolder, type LeaseOptions, leaseHolder, tryLease } from '../store/lease.ts'
-import { freshEveryMs } from '../store/ledger.ts'
+import { freshEveryMs, minuteMs, walkRequestsOf } from '../store/minute.ts'
 import { redisErrorText } from '../store/redis-errors.ts'
 import type { PollerStatus } from '../store/source-status.ts'
 import { newRulesState, type RulesState } from './announcements.ts'
@@ -163,11 +163,17 @@ const walkShareMin = 0.05
  * How often the first page of each of so many sources of an account is read while their catch-ups wait for the minute, in milliseconds.
  */
 export function freshPauseMs(requestsPerMinute: number, sources: number): number {
-  return Math.max(freshEveryMs, (sources * 60_000) / (freshShareMax * requestsPerMinute))
+  const perMinute = Math.max(1, Math.floor(walkRequestsOf(requestsPerMinute) * freshShareMax))
+  return Math.max(freshEveryMs, (sources * (minuteMs + freshSlackMs)) / perMinute)
 }
 
-/** The share of the minute that these may use: more would leave the walk no call, and spend the units of the day on the first page. */
-const freshShareMax = 0.6
+/**
+ * The share of the walk's part of the minute that these may use, six tenths of the minute: more would leave the walk no call, and spend
+ * the units of the day on the first page.
+ */
+const freshShareMax = 2 / 3
+/** So that the first pages of a minute are no more than that where they follow one another exactly. */
+const freshSlackMs = 500
 
 /**
  * The first page is read also while a walk waits for the minute or for another day. Not as soon as one call is free: the first page would

@@ -9,6 +9,7 @@ import { holdMs } from './hold.ts'
 import { joinedUnitsKey, leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
 import { createKnownUnits, type KnownUnits } from './known-units.ts'
 import { heldScript, holdScript, type ReserveReply, reserveScript } from './ledger-scripts.ts'
+import { minuteMs, walkRequestsOf } from './minute.ts'
 import type { RedisClient } from './redis.ts'
 
 /**
@@ -122,12 +123,6 @@ interface LedgerOptions {
 
 /** How far the API's clock may be from ours around the reset before a unit could be counted on the wrong day. */
 export const resetGuardMs = 2_000
-/** The share of the minute that is kept for the first page during a catch-up. */
-const freshShare = 0.1
-/** How often the first page is read during a catch-up, in milliseconds. */
-export const freshEveryMs = 5_000
-/** The minute of the rate limit, and a little more: the clocks of two machines differ. */
-const minuteMs = 60_050
 
 export function createLedger(options: LedgerOptions): Ledger {
   const { redis, clock = systemClock } = options
@@ -169,9 +164,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       const names = [keys.hold, keys.minute, lease, keys.apiDay, spendsIn, ...units]
       const limits = [
         Math.max(0, options.unitsPerDay - leaveUnits),
-        leaveFresh
-          ? Math.floor(options.requestsPerMinute * (1 - freshShare)) || 1
-          : options.requestsPerMinute,
+        leaveFresh ? walkRequestsOf(options.requestsPerMinute) : options.requestsPerMinute,
         cost,
         purpose,
         minuteMs,

@@ -6,7 +6,7 @@ import { parseDuration } from '../../src/lib/duration.ts'
 
 const budgets = fc.record({
   unitsPerDay: fc.integer({ min: 1, max: 1_000_000 }),
-  requestsPerMinute: fc.integer({ min: 1, max: 240 }),
+  requestsPerMinute: fc.integer({ min: 2, max: 240 }),
 })
 
 function problems(budget: object, poll: object) {

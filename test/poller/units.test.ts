@@ -1,7 +1,9 @@
 import { describe, expect, it, vi } from 'vitest'
+import { freshPauseMs } from '../../src/poller/leader.ts'
 import type { PollerDeps } from '../../src/poller/settings.ts'
 import { createGrantStore } from '../../src/store/grant.ts'
 import { resetGuardMs } from '../../src/store/ledger.ts'
+import { minuteMs, walkRequestsOf } from '../../src/store/minute.ts'
 import { callsDuring, pollerRig, pollOnePage, type RigOptions, untilCalls } from '../support/poller.ts'
 import { useRedis } from '../support/redis.ts'
 
@@ -20,6 +22,32 @@ const catchUp: Pick<PollerDeps, 'poll'> = {
     return { ...result, behind: true, reason: 'refused_budget' }
   },
 }
+
+describe('first pages while catch-ups wait for the minute', () => {
+  /** Pages beneath the first that are read in twenty minutes, as the ledger counts. */
+  function walked(requestsPerMinute: number, sources: number): number {
+    const pauseMs = freshPauseMs(requestsPerMinute, sources)
+    let [calls, pages] = [[] as number[], 0]
+    for (let atMs = 0; atMs < 20 * 60_000; atMs += pauseMs)
+      for (let source = 0; source < sources; source += 1) {
+        calls = calls.filter((callMs) => callMs > atMs - minuteMs)
+        if (calls.length < requestsPerMinute) calls.push(atMs)
+        for (; calls.length < walkRequestsOf(requestsPerMinute); pages += 1) calls.push(atMs)
+      }
+    return pages
+  }
+
+  it('leave them calls, however few an account has and however many sources', () => {
+    for (let requestsPerMinute = 2; requestsPerMinute <= 240; requestsPerMinute += 1)
+      for (const sources of [1, 2, 5])
+        expect(walked(requestsPerMinute, sources)).toBeGreaterThan(requestsPerMinute)
+  })
+
+  it('are read every five seconds for one source that has 20 calls or more', () => {
+    const pauses = [2, 12, 20, 200].map((requests) => Math.round(freshPauseMs(requests, 1) / 100) * 100)
+    expect(pauses).toEqual([60_600, 10_100, 5_000, 5_000])
+  })
+})
 
 describe('a limit of the feed', () => {
   it('is waited for exactly as a 429 says, by every replica, and told once', async () => {
