@@ -174,7 +174,10 @@ export interface DeliveryStory {
 }
 
 export interface AttemptView {
-  /** Counted from 1, over all rounds; those that the limit of attempts does not count have theirs, too. */
+  /**
+   * Counted from 1, over all rounds; those that the limit of attempts does not count have theirs, too. The last 100 records are kept: of an
+   * alert with more, the numbers are the least that they can be.
+   */
   readonly number: number
   /** Also from 1: each time that an operator sends the alert again is another round. */
   readonly round: number
