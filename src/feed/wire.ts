@@ -100,16 +100,23 @@ async function readText(
     throw new FeedError('not_json', `the API answered with ${cut(oneLine(contentType), 60)} instead of JSON`)
   const chunks: Buffer[] = []
   let bytes = 0
+  let tooLarge: FeedError | undefined
   const collect = async (source: AsyncIterable<Buffer>) => {
     for await (const chunk of source) {
       bytes += chunk.length
-      if (bytes > bytesMax)
-        throw new FeedError('too_large', `the API's answer is longer than ${bytesMax} bytes`)
+      if (bytes > bytesMax) {
+        tooLarge = new FeedError('too_large', `the API's answer is longer than ${bytesMax} bytes`)
+        throw tooLarge
+      }
       chunks.push(chunk)
     }
   }
   const encoding = contentEncoding.trim().toLowerCase()
-  if (encoding === 'gzip' || encoding === 'x-gzip') await pipeline(body, createGunzip(), collect)
+  if (encoding === 'gzip' || encoding === 'x-gzip')
+    await pipeline(body, createGunzip(), collect).catch((thrown: unknown) => {
+      // Node.js 22 rejects with an AbortError here, whatever was thrown.
+      throw tooLarge ?? thrown
+    })
   else if (encoding === 'identity' || encoding === '') await pipeline(body, collect)
   else throw new FeedError('not_json', 'the API answered in a content encoding that was not asked for')
   return new TextDecoder().decode(Buffer.concat(chunks))

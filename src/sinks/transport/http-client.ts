@@ -1,4 +1,5 @@
-import type { buildConnector as Connector, Dispatcher } from 'undici'
+import { isIP } from 'node:net'
+import type { Pool as Connections, buildConnector as Connector, Dispatcher } from 'undici'
 import { errorCode, toError, UserError } from '../../lib/errors.ts'
 import { Agent, buildConnector, Pool, proxyAgent } from '../../lib/packages.ts'
 import { parseRetryAfter } from '../../lib/retry-after.ts'
@@ -156,8 +157,20 @@ function agentThrough(proxy: string, options: HttpOptions, tls: TlsSettings): Di
     connectTimeout: connectTimeoutMs(options),
     // A proxy that accepts a connection and never answers would delay the end of the sink by five minutes.
     clientFactory: (proxyOrigin, settings) =>
-      new Pool(proxyOrigin, { ...settings, headersTimeout: options.timeoutMs }),
+      new Pool(proxyOrigin, { ...withNameOnly(settings), headersTimeout: options.timeoutMs }),
+    factory: (origin, settings) => new Pool(origin, withNameOnly(settings)),
   })
+}
+
+/** The library names a proxy by its address in TLS, too, which is no server name: Node.js 26 refuses it. */
+function withNameOnly(settings: object): Connections.Options {
+  const { connect, ...rest }: Connections.Options = settings
+  if (typeof connect !== 'function') return settings
+  return {
+    ...rest,
+    connect: ({ servername, ...to }, done) =>
+      connect({ ...to, ...(servername && isIP(servername) === 0 ? { servername } : {}) }, done),
+  }
 }
 
 function agentLimits(options: HttpOptions) {
