@@ -55,6 +55,9 @@ describe.each(['en', 'fa'] as const)('the page in %s', (language) => {
     onTestFinished(() => app.close())
     const { page } = await open(await app.listen({ port: 0, host: '127.0.0.1' }), { width: 360 })
     expect(await overflowPx(page)).toBe(0)
+    // As in a font that is wider than the one of this machine.
+    await page.evaluate("document.body.style.letterSpacing = '.05em'")
+    expect(await overflowPx(page)).toBe(0)
   })
 
   it.each(['light', 'dark'] as const)(

@@ -194,7 +194,7 @@ dialog p, dialog input { unicode-bidi: plaintext; }
   tbody tr:first-child { border-top: 0; }
   tbody th, tbody td, tbody th:first-child, tbody td:last-child { padding: 0; }
   tbody th { grid-column: 1 / 3; } tbody th small { display: inline; margin-inline-start: 8px; }
-  td.state { text-align: end; } td.state::before { content: none; }
+  td.state { text-align: end; } td.state::before { content: none; } td.state .badge { white-space: normal; }
   td.state small { grid-column: 1 / -1; }
   tbody td::before { content: attr(data-label); display: block; font-size: 12.5px; color: var(--soft); }
   td.number { text-align: start; white-space: normal; }
