@@ -47,6 +47,8 @@ interface Window {
 const args = [
   ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
   ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  // A name of this machine that browsers do not trust as they trust 127.0.0.1: the page as it is over plain HTTP.
+  '--host-resolver-rules=MAP bridge.test 127.0.0.1',
 ]
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')

@@ -29,7 +29,7 @@ async function rig(
   const settings = `allowPrivateNetworks: true, ${sink}`
   const text = bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url }, sink: settings })
     .replace('every: 250ms, ', `${pace}, `)
-    .replace('127.0.0.1:0', `127.0.0.1:${port}`)
+    .replace('"127.0.0.1:0"', `"127.0.0.1:${port}", hosts: [bridge.test]`)
     .concat(`display: { language: ${language} }\n`)
   const started = await startApp(text, { operatorsLookEveryMs: 50 })
   const { url } = started
@@ -354,6 +354,33 @@ describe('a button', () => {
     expect(await sinkNow()).toMatchObject({ state: 'active' })
     await carryOut(page, /^Done: hook is paused/)
     expect(await sinkNow()).toMatchObject({ state: 'paused' })
+  })
+
+  it('copies its command for the terminal, or shows it where the browser keeps the clipboard from pages without TLS', async () => {
+    const { url, some, rows } = await rig(400, { history: 1 })
+    await some('dead', 1)
+    const [{ id } = { id: 0 }] = await rows('dead')
+    const { page } = await open(url)
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.goto(`${url}/alerts/main/${id}`)
+    const commands = [`deliveries main.${id}`, `dead-letters retry main.${id} --sink hook`]
+    const buttons = page.locator('button.copy')
+    const copied = () => page.evaluate('navigator.clipboard.readText()')
+    for (const [at, command] of commands.entries()) {
+      await buttons.nth(at).click()
+      await until('it is copied', async () => (await copied()) === `alert-bridge ${command}`)
+    }
+    await page.goto(`${url.replace('127.0.0.1', 'bridge.test')}/alerts/main/${id}`)
+    const shown: string[] = []
+    page.on('dialog', async (dialog) => {
+      shown.push(dialog.defaultValue())
+      await dialog.dismiss()
+    })
+    for (const at of commands.keys()) {
+      await buttons.nth(at).click()
+      await until('it is shown', async () => shown.length > at)
+    }
+    expect(shown).toEqual(commands.map((command) => `alert-bridge ${command}`))
   })
 
   it('speaks Persian on a Persian page, where ages tick in Persian too', async () => {

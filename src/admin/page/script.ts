@@ -191,7 +191,9 @@ ${actScript}
     const button = event.target.closest('button')
     if (button?.dataset.act) return open(JSON.parse(button.dataset.act))
     if (button?.dataset.copy) {
-      await navigator.clipboard?.writeText(button.dataset.copy).then(
+      // Over plain HTTP, but to this machine, browsers give a page no clipboard.
+      const copied = navigator.clipboard?.writeText(button.dataset.copy) ?? Promise.reject()
+      await copied.then(
         () => { button.textContent = words.copied },
         () => prompt(words.copy, button.dataset.copy),
       )
