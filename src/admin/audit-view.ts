@@ -2,7 +2,7 @@
 export interface AuditRow {
   readonly at: string
   readonly action: string
-  /** The sink, the source or the silence that it was about. */
+  /** What it was for: the sink, the source or the silence, and of an order its span, its reason or where it moved to. */
   readonly subject: string
   /** `SOURCE.ID` of alerts, where there were few. */
   readonly ids: readonly string[]

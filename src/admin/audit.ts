@@ -16,17 +16,14 @@ export function auditRowOf(
 ): AuditRow | undefined {
   const [given, place, result] = [fieldsOf(body), fieldsOf(params), fieldsOf(answer)]
   if (given['limit'] === 0 || given['dryRun'] === true) return undefined
-  const made = fieldsOf(result['data'])
   const ids = Array.isArray(given['ids']) ? given['ids'].map(String) : []
   const numbers = ['queued', 'retried', 'dropped', 'moved'].map((name) => result[name])
   const count = numbers.find((each) => typeof each === 'number')
   const isOrder = typeof result['at'] === 'string' && 'cursor' in result
-  const subject = [place['name'], made['id'], place['id'], given['sink'], given['source']].find(isText)
-  const match = given['match'] === undefined ? '' : ` ${JSON.stringify(given['match'])}`
   return {
     at: new Date(nowMs).toISOString(),
     action,
-    subject: cutText(`${subject ?? (given['since'] === undefined ? '' : `since ${given['since']}`)}${match}`),
+    subject: cutText(subjectOf(place, given, result)),
     ids: ids.length > idsMax ? [] : ids,
     count: typeof count === 'number' ? count : null,
     comment: isText(given['comment']) ? cutText(given['comment']) : '',
@@ -36,8 +33,31 @@ export function auditRowOf(
   }
 }
 
-function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+/** What it was for, and until when: a row that says only what was done and how often cannot be traced to an order. */
+function subjectOf(place: Fields, given: Fields, result: Fields): string {
+  const made = fieldsOf(result['data'])
+  const name = [place['name'], made['id'], place['id'], given['sink'], given['source']].find(isText)
+  const until = [result['until'], made['endsAt'], given['until']].find(isText)
+  const words = [
+    name,
+    isText(given['to']) && `to ${given['to']}`,
+    isText(given['since']) && `since ${given['since']}`,
+    until && `until ${until}`,
+    given['all'] === true && 'all',
+    given['match'] !== undefined && JSON.stringify(given['match']),
+  ]
+  const parts = [
+    words.filter(isText).join(' '),
+    isText(given['reason']) && `reason ${given['reason']}`,
+    given['retry'] === true && 'dead letters are sent again',
+  ]
+  return parts.filter((part) => isText(part) && part !== '').join(', ')
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? (value as Fields) : {}
 }
 
 function isText(value: unknown): value is string {

@@ -17,7 +17,6 @@ export const auditMax = 1_000
 const entrySchema = z.object({
   at: z.string(),
   action: z.string(),
-  /** The sink, the source or the silence that it was about. */
   subject: z.string(),
   /** Of alerts, `SOURCE.ID`. */
   ids: z.array(z.string()).readonly(),

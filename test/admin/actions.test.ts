@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { localTimes } from '../../src/cli/local-times.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { UserError } from '../../src/lib/errors.ts'
 import { authorised, problemOf, rig, token } from './rig.ts'
@@ -153,13 +154,42 @@ describe('with the token', () => {
       audited.map(({ action, subject, ids, count, comment }) => [action, subject, ids, count, comment]),
     ).toEqual([
       ['send again', '', ['main.1'], 2, ''],
-      ['silence', 's1 {"symbol":["a"]}', [], null, 'known'],
+      ['silence', `s1 until ${iso(nowMs + hourMs)} {"symbol":["a"]}`, [], null, 'known'],
       ['pause sink', 'ops-slack', [], null, 'night shift'],
     ])
     expect((await app.inject('/api/v1/audit?limit=2')).json().data).toEqual(audited.slice(0, 2))
     for (let more = 0; more < 100; more += 1) await post('/api/v1/sinks/ops-slack/resume')
     expect((await app.inject('/api/v1/audit')).json().data).toHaveLength(103)
     expect((await app.inject('/api/v1/audit?limit=1000')).json().data).toHaveLength(103)
+  })
+
+  test('the record says what an order was for, also where it names no alert', async () => {
+    const { post, audited } = rig()
+    const [since, until] = [iso(nowMs - hourMs), iso(nowMs)]
+    await post('/api/v1/dead-letters/drop', { all: true })
+    await post('/api/v1/dead-letters/retry', { sink: 'ops-slack', reason: 'rejected', since })
+    await post('/api/v1/dead-letters/retry', { reason: 'gone' })
+    await post('/api/v1/replay', { since, until, sink: 'ops-slack' })
+    await post('/api/v1/replay', { since })
+    await post('/api/v1/orphans/old-slack/move', { to: 'ops-slack', retry: true })
+    await post('/api/v1/sinks/ops-slack/pause', { for: '1h' })
+    await post('/api/v1/sources/main/hot', { for: '1h' })
+    await post('/api/v1/silences', { match: { symbol: ['a'] }, for: '1h' })
+    const later = iso(nowMs + hourMs)
+    expect(audited.map(({ action, subject }) => [action, subject]).toReversed()).toEqual([
+      ['drop dead letters', 'all'],
+      ['retry dead letters', `ops-slack since ${since}, reason rejected`],
+      ['retry dead letters', 'reason gone'],
+      ['send again', `ops-slack since ${since} until ${until}`],
+      ['send again', `since ${since}`],
+      ['move orphan', 'old-slack to ops-slack, dead letters are sent again'],
+      ['pause sink', `ops-slack until ${later}`],
+      ['poll more often', `main until ${later}`],
+      ['silence', `s1 until ${later} {"symbol":["a"]}`],
+    ])
+    // People read the times on a clock of their own.
+    const shown = audited.map((row) => JSON.stringify(localTimes({ ...row, at: '' }, 'Asia/Tehran')))
+    expect(shown.filter((text) => text.includes('Z"') || /\dZ[ ,]/.test(text))).toEqual([])
   })
 
   test('an address waits after twenty wrong ones, but never who has the right one: behind a proxy all have one address', async () => {
