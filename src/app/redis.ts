@@ -1,7 +1,7 @@
 import type { RedisConfig } from '../config/redis.ts'
 import { UserError } from '../lib/errors.ts'
 import { given } from '../lib/given.ts'
-import { tlsOptions } from '../sinks/transport/http-client.ts'
+import { tlsOptions } from '../sinks/transport/tls.ts'
 import { startEmbeddedRedis } from '../store/embedded.ts'
 import {
   closeRedis,

@@ -6,8 +6,9 @@ import { revealProxy } from './secret-url.ts'
 import { type Attempt, type Parcel, parcelOf, type Sink } from './sink.ts'
 import type { SinkTools } from './tools.ts'
 import { type AttemptHelpers, runAttempt } from './transport/attempt.ts'
-import { createHttpClient, type HttpPost, type HttpResponse, type TlsFiles } from './transport/http-client.ts'
+import { createHttpClient, type HttpPost, type HttpResponse } from './transport/http-client.ts'
 import { isPage } from './transport/json-answer.ts'
+import type { TlsFiles } from './transport/tls.ts'
 
 /** The config that every sink over HTTP needs. The attempt, the address guard and the connection pool are made here. */
 interface RequestSinkConfig {

@@ -24,7 +24,10 @@ interface Login {
   readonly tls?: RedisTls
 }
 
-export type RedisTls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'servername' | 'minVersion'>
+export type RedisTls = Pick<
+  ConnectionOptions,
+  'ca' | 'cert' | 'key' | 'servername' | 'checkServerIdentity' | 'minVersion'
+>
 
 export interface SentinelTarget extends Login {
   /** Each `host:port`. */

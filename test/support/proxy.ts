@@ -13,8 +13,9 @@ export interface ForwardProxy {
 }
 
 export async function startProxy(
-  options: { tls?: { key: string; cert: string } } = {},
+  options: { host?: string; tls?: { key: string; cert: string } } = {},
 ): Promise<ForwardProxy> {
+  const { host = '127.0.0.1' } = options
   const seen: string[] = []
   let refusal: ((login: string) => string) | undefined
   const note = ({ method, url, headers }: IncomingMessage) => {
@@ -51,10 +52,10 @@ export async function startProxy(
     onward.on('error', () => socket.destroy())
     socket.on('close', () => onward.destroy())
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(0, host, resolve))
   const { port } = server.address() as AddressInfo
   return {
-    url: `${options.tls ? 'https' : 'http'}://127.0.0.1:${port}`,
+    url: `${options.tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`,
     seen,
     refuse(say = () => '') {
       refusal = say

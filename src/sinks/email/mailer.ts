@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { load } from '../../lib/packages.ts'
 import { type AddressGuard, isLoopbackName, withoutBrackets } from '../transport/guard.ts'
-import type { TlsSettings } from '../transport/http-client.ts'
+import type { TlsSettings } from '../transport/tls.ts'
 import type { Mailbox } from './address.ts'
 import type { MailMessage } from './message.ts'
 import type { MailPicture } from './page.ts'

@@ -1,13 +1,13 @@
 import { isIP } from 'node:net'
 import type { Pool as Connections, buildConnector as Connector, Dispatcher } from 'undici'
-import { errorCode, toError, UserError } from '../../lib/errors.ts'
+import { toError } from '../../lib/errors.ts'
 import { Agent, buildConnector, Pool, proxyAgent } from '../../lib/packages.ts'
 import { parseRetryAfter } from '../../lib/retry-after.ts'
-import { readSmallFile } from '../../lib/small-file.ts'
 import { settlesWithin } from '../../lib/time-limit.ts'
 import { SinkError } from './fault.ts'
-import type { AddressGuard } from './guard.ts'
+import { type AddressGuard, withoutBrackets } from './guard.ts'
 import { lookupWith, systemResolve } from './lookup.ts'
+import { type TlsFiles, type TlsSettings, tlsOptions } from './tls.ts'
 
 /**
  * The HTTP/1.1 client of all sinks (HTTP/2 is off: one slow response must not delay others on the same connection, and
@@ -50,23 +50,6 @@ export interface HttpOptions {
   readonly connections: number
   readonly timeoutMs: number
   readonly tls?: TlsFiles | undefined
-}
-
-/** Paths of PEM files. */
-export interface TlsFiles {
-  readonly ca?: string | undefined
-  readonly cert?: string | undefined
-  readonly key?: string | undefined
-  readonly serverName?: string | undefined
-}
-
-export interface TlsSettings {
-  readonly rejectUnauthorized: true
-  readonly minVersion: 'TLSv1.2'
-  readonly ca?: Buffer
-  readonly cert?: Buffer
-  readonly key?: Buffer
-  readonly servername?: string
 }
 
 export const bodyBytesMax = 16_384
@@ -123,18 +106,6 @@ async function end(dispatcher: Dispatcher, limitMs: number): Promise<void> {
 
 const systemLookup = lookupWith(systemResolve)
 
-/** TLS as sinks want it: verified whatever the environment says, 1.2 or newer. Throws a UserError over a bad file. */
-export function tlsOptions(files: TlsFiles | undefined): TlsSettings {
-  return {
-    rejectUnauthorized: true,
-    minVersion: 'TLSv1.2',
-    ...(files?.ca === undefined ? {} : { ca: readPem(files.ca) }),
-    ...(files?.cert === undefined ? {} : { cert: readPem(files.cert) }),
-    ...(files?.key === undefined ? {} : { key: readPem(files.key) }),
-    ...(files?.serverName === undefined ? {} : { servername: files.serverName }),
-  }
-}
-
 function directAgent(options: HttpOptions, tls: TlsSettings): Dispatcher {
   return new Agent({ ...agentLimits(options), connect: guardedConnector(options, tls) })
 }
@@ -166,10 +137,11 @@ function agentThrough(proxy: string, options: HttpOptions, tls: TlsSettings): Di
 function withNameOnly(settings: object): Connections.Options {
   const { connect, ...rest }: Connections.Options = settings
   if (typeof connect !== 'function') return settings
+  const isName = (text: string) => isIP(withoutBrackets(text)) === 0
   return {
     ...rest,
     connect: ({ servername, ...to }, done) =>
-      connect({ ...to, ...(servername && isIP(servername) === 0 ? { servername } : {}) }, done),
+      connect({ ...to, ...(servername && isName(servername) ? { servername } : {}) }, done),
   }
 }
 
@@ -284,14 +256,4 @@ function brokenOffError(): Error {
 
 function firstOf(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header
-}
-
-const pemBytesMax = 1_048_576
-
-function readPem(path: string): Buffer {
-  try {
-    return Buffer.from(readSmallFile(path, pemBytesMax))
-  } catch (error) {
-    throw new UserError(`cannot read ${path} (${errorCode(error) ?? 'unknown error'})`)
-  }
 }
