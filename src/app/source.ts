@@ -110,6 +110,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     account,
     unitsPerDay: budget.unitsPerDay,
     requestsPerMinute: budget.requestsPerMinute,
+    sources: () => sharers(source),
     budgetDay: dayOf,
     clock,
     knownUnits: tools.knownUnits,

@@ -160,11 +160,13 @@ export function keepForHead(
 const walkShareMin = 0.05
 
 /**
- * How often the first page of each of so many sources of an account is read while their catch-ups wait for the minute, in milliseconds.
+ * How long after the first page of one of so many sources of an account it is read again while its catch-up waits for the minute, in
+ * milliseconds. Several that began together would be read at the same time again and again, and leave no call of a few: so by chance.
  */
 export function freshPauseMs(requestsPerMinute: number, sources: number): number {
   const perMinute = Math.max(1, Math.floor(walkRequestsOf(requestsPerMinute) * freshShareMax))
-  return Math.max(freshEveryMs, (sources * (minuteMs + freshSlackMs)) / perMinute)
+  const pauseMs = (sources * (minuteMs + freshSlackMs)) / perMinute
+  return Math.max(freshEveryMs, sources === 1 ? pauseMs : pauseMs * (1 + Math.random() / 2))
 }
 
 /**

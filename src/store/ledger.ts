@@ -9,7 +9,7 @@ import { holdMs } from './hold.ts'
 import { joinedUnitsKey, leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
 import { createKnownUnits, type KnownUnits } from './known-units.ts'
 import { heldScript, holdScript, type ReserveReply, reserveScript } from './ledger-scripts.ts'
-import { minuteMs, walkRequestsOf } from './minute.ts'
+import { lookupRequestsOf, minuteMs, walkRequestsOf } from './minute.ts'
 import type { RedisClient } from './redis.ts'
 
 /**
@@ -66,7 +66,7 @@ interface ReserveRequest {
   readonly leaveApiDayUnits?: number
   /** Units that all calls of this purpose together may use of a day; those for people and for context are counted as one. */
   readonly purposeUnitsMax?: number
-  /** Whether this call leaves `freshShare` of the minute to polls of the first page. */
+  /** Whether this call leaves a part of the minute to polls of the first page. */
   readonly leaveFresh?: boolean
   /** The token of the poller's lease: nothing is reserved unless it is in Redis at this moment. */
   readonly leaseToken?: string
@@ -115,6 +115,8 @@ interface LedgerOptions {
   readonly account?: string | undefined
   readonly unitsPerDay: number
   readonly requestsPerMinute: number
+  /** How many sources of the account make these requests; left out, one. */
+  readonly sources?: () => number
   readonly budgetDay: (nowMs: number) => BudgetDay
   readonly clock?: Clock
   /** Of this process; left out, this ledger is the only one that this process has of the account. */
@@ -147,6 +149,10 @@ export function createLedger(options: LedgerOptions): Ledger {
     }
     throw new Error(`replicas count the units of source ${options.source} for different accounts`)
   }
+  const besideFresh = (purpose: Purpose) =>
+    lookups.includes(purpose)
+      ? lookupRequestsOf(options.requestsPerMinute)
+      : walkRequestsOf(options.requestsPerMinute, options.sources?.())
   const known = options.knownUnits ?? createKnownUnits()
   /** A hold that is not stored in Redis yet, because Redis was away; its end is by the monotonic clock. */
   let own: Hold | undefined
@@ -164,7 +170,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       const names = [keys.hold, keys.minute, lease, keys.apiDay, spendsIn, ...units]
       const limits = [
         Math.max(0, options.unitsPerDay - leaveUnits),
-        leaveFresh ? walkRequestsOf(options.requestsPerMinute) : options.requestsPerMinute,
+        leaveFresh ? besideFresh(purpose) : options.requestsPerMinute,
         cost,
         purpose,
         minuteMs,

@@ -24,23 +24,49 @@ const catchUp: Pick<PollerDeps, 'poll'> = {
 }
 
 describe('first pages while catch-ups wait for the minute', () => {
-  /** Pages beneath the first that are read in twenty minutes, as the ledger counts. */
-  function walked(requestsPerMinute: number, sources: number): number {
-    const pauseMs = freshPauseMs(requestsPerMinute, sources)
-    let [calls, pages] = [[] as number[], 0]
-    for (let atMs = 0; atMs < 20 * 60_000; atMs += pauseMs)
-      for (let source = 0; source < sources; source += 1) {
-        calls = calls.filter((callMs) => callMs > atMs - minuteMs)
-        if (calls.length < requestsPerMinute) calls.push(atMs)
-        for (; calls.length < walkRequestsOf(requestsPerMinute); pages += 1) calls.push(atMs)
-      }
+  /** Pages beneath in two hours, as the ledger counts; each quiet source of the account polls once a minute. */
+  function walked(requestsPerMinute: number, { behind, quiet = 0 }: { behind: number; quiet?: number }) {
+    let [minute, pages] = [[] as number[], 0]
+    /** When it is to be tried again; undefined where the call is made. */
+    const take = (atMs: number, requestsMax: number) => {
+      minute = minute.filter((callMs) => callMs > atMs - minuteMs)
+      if (minute.length >= requestsMax) return (minute.at(-requestsMax) ?? 0) + minuteMs
+      minute.push(atMs)
+      return undefined
+    }
+    // All begin at the same time, as when the bridge starts.
+    const sources = behind + quiet
+    const dueMs = Array.from({ length: sources }, () => 0)
+    for (let atMs = 0; atMs < 2 * 3_600_000; atMs = Math.max(atMs + 1, Math.min(...dueMs))) {
+      const due = [...dueMs.keys()].filter((at) => (dueMs[at] ?? 0) <= atMs)
+      const walking = due.filter((at) => {
+        const retryMs = take(atMs, requestsPerMinute)
+        dueMs[at] = retryMs ?? atMs + (at < behind ? freshPauseMs(requestsPerMinute, sources) : 60_000)
+        return retryMs === undefined && at < behind
+      })
+      const max = walkRequestsOf(requestsPerMinute, sources)
+      if (walking.length > 0) while (take(atMs, max) === undefined) pages += 1
+    }
     return pages
   }
 
   it('leave them calls, however few an account has and however many sources', () => {
-    for (let requestsPerMinute = 2; requestsPerMinute <= 240; requestsPerMinute += 1)
-      for (const sources of [1, 2, 5])
-        expect(walked(requestsPerMinute, sources)).toBeGreaterThan(requestsPerMinute)
+    for (const requestsPerMinute of [2, 3, 4, 5, 6, 7, 8, 12, 20, 60])
+      for (const behind of [1, 2, 3, 5])
+        expect(walked(requestsPerMinute, { behind }), `${requestsPerMinute} for ${behind}`).toBeGreaterThan(
+          30,
+        )
+  })
+
+  it('leave them calls beside sources that are not behind', () => {
+    for (const [requestsPerMinute, quiet] of [
+      [3, 1],
+      [4, 2],
+      [5, 3],
+      [12, 9],
+      [60, 4],
+    ] as const)
+      expect(walked(requestsPerMinute, { behind: 1, quiet }), `${requestsPerMinute}`).toBeGreaterThan(10)
   })
 
   it('are read every five seconds for one source that has 20 calls or more', () => {

@@ -399,6 +399,17 @@ describe('the minute', () => {
     expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: false, limit: 'minute' })
   })
 
+  it.each([2, 3, 12])(
+    'is not spent to the end by lookups, also where it has %d requests',
+    async (requests) => {
+      const { ledger } = given({ requestsPerMinute: requests })
+      for (const purpose of ['context', 'api'] as const)
+        for (let call = 0; call < requests; call += 1)
+          await ledger.reserve({ cost: 1, purpose, leaveFresh: true })
+      expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true })
+    },
+  )
+
   it('slides: a request is free again a minute after the one that stood in its way', async () => {
     const { ledger, redis, keys, clock } = given({ requestsPerMinute: 3 })
     const [seconds] = await redis.time()
