@@ -81,15 +81,17 @@ const timerMsMax = 2_147_483_647
 
 /** The same as long as nothing changed but the time. Whatever happens to an alert changes a count of its sink. */
 async function stateHash({ ports }: Pick<AdminDeps, 'ports'>): Promise<string> {
-  const [status, done] = await Promise.all([
+  const [status, done, silences] = await Promise.all([
     ports.status().then(
       ({ uptimeSeconds: _, ...rest }) => rest,
       () => 'none',
     ),
     ports.audit.list(1).catch(() => []),
+    // One that ended by itself is no action.
+    ports.silences?.list().catch(() => 'none'),
   ])
   return createHash('sha256')
-    .update(JSON.stringify([status, done]))
+    .update(JSON.stringify([status, done, silences]))
     .digest('base64url')
     .slice(0, 16)
 }

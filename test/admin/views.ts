@@ -1,4 +1,4 @@
-import type { DeliveryRow, LetterGroupsView } from '../../src/admin/delivery-view.ts'
+import type { DeliveryRow, LetterGroupsView, SilenceView } from '../../src/admin/delivery-view.ts'
 import type { OrphanView } from '../../src/admin/orphan-view.ts'
 import type { SourceDayView } from '../../src/admin/ports.ts'
 import type {
@@ -169,6 +169,14 @@ export function row(changes: Partial<DeliveryRow> = {}): DeliveryRow {
     attempts: 1,
     updatedAt: ago(31),
     reason: null,
+    ...changes,
+  }
+}
+
+export function silence(changes: Partial<SilenceView> = {}): SilenceView {
+  return {
+    ...{ id: '1a', match: { symbol: 'فولاد' }, startsAt: ago(60), endsAt: ago(-3_600) },
+    ...{ comment: '', problem: null },
     ...changes,
   }
 }

@@ -306,6 +306,36 @@ describe('a button', () => {
     await until('it is ended', async () => (await silences()) === 0)
   })
 
+  it('adds a silence from the list of silences, never one without a match, ends it there, and takes that back', async () => {
+    const { url, some } = await rig(204, { history: 8 })
+    await some('delivered', 8)
+    const { page } = await open(url)
+    const listed = page.locator('section[aria-labelledby="silences"] li')
+    await page.getByRole('button', { name: 'Add a silence' }).click()
+    await carryOut(page, /^Say which alerts/)
+    await page.getByLabel('Kind').fill('price')
+    await page.getByLabel('Why').fill('they migrate')
+    await carryOut(page, /^Done: silenced until/)
+    await close(page)
+    await listed.filter({ hasText: /kind price.*they migrate.*ends in 59m|ends in 1h/ }).waitFor()
+    await page.getByRole('button', { name: 'End now' }).click()
+    await carryOut(page, /^Done/)
+    const silences = async () => (await api<{ data: object[] }>(url, '/api/v1/silences')).data
+    expect(await silences()).toEqual([])
+    await page.locator('#act-undo').click()
+    await said(page).filter({ hasText: 'Taken back.' }).waitFor()
+    expect(await silences()).toMatchObject([{ match: { kind: ['price'] }, comment: 'they migrate' }])
+    await close(page)
+    await listed.filter({ hasText: 'they migrate' }).waitFor()
+    // One that another operator ends, or that ends by itself, is gone from the page that is open.
+    const [silence] = (await silences()) as { id: string }[]
+    await fetch(`${url}/api/v1/silences/${silence?.id}`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${adminToken}` },
+    })
+    await until('it is gone', async () => (await listed.count()) === 0)
+  })
+
   it('says what was done, however late the preview answers', async () => {
     const { url, some } = await rig(204, { history: 1 })
     await some('delivered', 1)

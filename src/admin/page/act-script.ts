@@ -106,9 +106,10 @@ export const actScript = `
     const ask = asks
     if (!await isStillAsked(ask)) return
     const { match } = bodyOf(current)
+    if (!match) return say(words.matchFirst)
     say('…')
     try {
-      const text = wordsOf(await call('POST', current.preview, { match: match ?? {} }))
+      const text = wordsOf(await call('POST', current.preview, { match }))
       if (await isStillAsked(ask)) say(text)
     } catch (error) {
       if (!await isStillAsked(ask)) return
@@ -152,7 +153,9 @@ export const actScript = `
     event.preventDefault()
     const act = current
     void run(async () => {
-      const said = await carryOut(act, bodyOf(act))
+      const body = bodyOf(act)
+      if (act.preview && !body.match) throw new Error(words.matchFirst)
+      const said = await carryOut(act, body)
       if (act !== current) return
       say(wordsOf(said))
       $('-go').hidden = true

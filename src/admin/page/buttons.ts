@@ -57,5 +57,3 @@ export function dialog(words: ScriptWords): Html {
 <div class="acts"><button type="button" class="act" id="act-undo" hidden>${words.undo}</button><button type="button" class="act" id="act-close">${words.cancel}</button><button type="submit" class="act go" id="act-go">${words.go}</button></div>
 </form></dialog>`
 }
-
-export const silenceSpans = ['1h', '4h', '1d', '7d']

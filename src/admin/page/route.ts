@@ -14,6 +14,7 @@ import { type DeliveriesFilter, deliveriesSection, deliveryRowsMax } from './del
 import { contentSecurityPolicy, documentEnd, documentOf, documentStart } from './document.ts'
 import { overview, unknownOverview } from './overview.ts'
 import { section } from './pieces.ts'
+import { silencesSection } from './silences.ts'
 import { sinksSection } from './sinks.ts'
 import { sourcesSection } from './sources.ts'
 import { backLink, storyHtml } from './story.ts'
@@ -83,17 +84,19 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
     const title = `alert-bridge: ${words.headline(verdict)}`
     yield documentStart(verdict.level, title, times) + overview(view, verdict, times).markup
     const names = view.sources.slice(0, chartsMax).map(({ name }) => name)
-    const [rows, done, dead, activity, days] = await Promise.all([
+    const [rows, done, dead, activity, days, silences] = await Promise.all([
       settle(deps, listed(deps, filter), endMs),
       settle(deps, ports.audit.list(auditRowsMax), endMs),
       settle(deps, ports.deadLetters.groups(), endMs),
       settle(deps, ports.sinks.activity(), endMs),
       settle(deps, Promise.all(names.map((name) => ports.sources.day(name))), endMs),
+      settle(deps, ports.silences?.list() ?? Promise.resolve(undefined), endMs),
     ])
     yield html`
 ${sourcesSection(canAct(), days.ok ? days.value.filter((day) => day !== undefined) : [], view, times)}
 ${sinksSection(view.sinks, activity.ok ? activity.value : [], times, canAct())}
 ${dead.ok ? deadLettersSection(dead.value, times, canAct()) : null}
+${silences.ok && silences.value ? silencesSection(silences.value, times, canAct()) : null}
 ${deliveriesSection(rows.ok ? rows.value : undefined, filter, times)}
 ${done.ok && done.value.length > 0 ? section('actions', words.actions, html`<a href="/api/v1/audit">${words.all}</a>`, auditList(done.value, times)) : null}
 ${canAct() ? null : html`<p class="reason">${words.noToken}</p>`}
@@ -101,7 +104,7 @@ ${canAct() ? null : html`<p class="reason">${words.noToken}</p>`}
       .markup
     // What Redis did not answer for a moment may look the same to the stream of events, which then has no news.
     const isRead = view.redis.ok && view.unrouted !== null && view.orphans !== null
-    yield documentEnd(times, isRead && [rows, done, dead, activity, days].every(({ ok }) => ok))
+    yield documentEnd(times, isRead && [rows, done, dead, activity, days, silences].every(({ ok }) => ok))
   }
 }
 

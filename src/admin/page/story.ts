@@ -3,10 +3,11 @@ import { datedAt } from '../../alert/fired-at.ts'
 import { type Html, type HtmlPart, html } from '../../alert/html.ts'
 import type { AlertStory, AttemptView, DeliveryStory, RowState, WithheldView } from '../delivery-view.ts'
 import { auditList } from './audit.ts'
-import { actionButton, buttonRow, copyButton, silenceSpans } from './buttons.ts'
+import { actionButton, buttonRow, copyButton } from './buttons.ts'
 import { states } from './deliveries.ts'
 import { failure, foreign, foreignLink } from './foreign.ts'
 import { badge, section } from './pieces.ts'
+import { silenceButton } from './silences.ts'
 import type { Times } from './times.ts'
 import type { PageWords } from './words/en.ts'
 
@@ -28,7 +29,7 @@ export function storyHtml(
 <p class="meta">${alert.symbol ? html`<b>${foreign(alert.symbol)}</b>` : null}<span>${foreign(alert.kind)}</span><span>${name}</span>${alert.ruleIds.length > 0 ? html`<span>${words.rules(alert.ruleIds.length, foreign(alert.ruleIds.join(', ')))}</span>` : null}</p>
 ${alert.why ? html`<p class="reason">${foreign(alert.why)}</p>` : null}
 <ol class="steps">${fired(alert, times)}${seen(alert, times)}${held.map((each) => heldStep(each, times))}${alert.dropped.map((each) => droppedStep(each, times))}${nobody(alert, words)}</ol>
-${buttonRow(canAct, [silenceButton(alert, words), copyButton(words, `alert-bridge deliveries ${name}`)])}</header>
+${buttonRow(canAct, [silenceLike(alert, words), copyButton(words, `alert-bridge deliveries ${name}`)])}</header>
 ${section(
   'sinks',
   words.deliveries,
@@ -154,20 +155,6 @@ function replayCommand(name: string, sink: string): string {
   return `alert-bridge replay ${name} --sink ${sink}`
 }
 
-function silenceButton({ kind, symbol, ruleIds }: AlertStory, words: PageWords): Html {
-  const { fields } = words
-  return actionButton({
-    label: words.silence,
-    ask: words.silenceAsk,
-    path: '/api/v1/silences',
-    fields: [
-      { name: 'match.symbol', label: fields.symbol, value: symbol ?? '' },
-      { name: 'match.kind', label: fields.kind, value: kind },
-      { name: 'match.ruleId', label: fields.rule, value: ruleIds[0] ?? '' },
-      { name: 'for', label: fields.for, value: '1h', options: silenceSpans },
-      { name: 'comment', label: fields.why, value: '' },
-    ],
-    preview: '/api/v1/silences/preview',
-    undo: { method: 'DELETE', path: '/api/v1/silences/:id' },
-  })
+function silenceLike({ kind, symbol, ruleIds }: AlertStory, words: PageWords): Html {
+  return silenceButton(words.silence, { symbol: symbol ?? '', kind, rule: ruleIds[0] ?? '' }, words)
 }

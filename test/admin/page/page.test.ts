@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import type { SilenceView } from '../../../src/admin/delivery-view.ts'
 import { deliveryRowsMax } from '../../../src/admin/page/deliveries.ts'
 import type { AdminPorts } from '../../../src/admin/ports.ts'
 import type { BudgetStatus } from '../../../src/admin/status-view.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { clockAt } from '../../support/clock.ts'
 import { rig } from '../rig.ts'
-import { ago, row, sink, source, sourceDay, status } from '../views.ts'
+import { ago, row, silence, sink, source, sourceDay, status } from '../views.ts'
 
 const away = () => Promise.reject(new Error('redis://user:hunter2@10.0.0.1 is away'))
 
@@ -24,6 +25,15 @@ const withRows = (rows: ReturnType<typeof row>[]): Partial<AdminPorts> => ({
     stored: away,
     explain: async () => undefined,
     story: async () => undefined,
+  },
+})
+
+const withSilences = (...list: SilenceView[]): Partial<AdminPorts> => ({
+  silences: {
+    list: async () => list,
+    add: away,
+    preview: away,
+    expire: async () => false,
   },
 })
 
@@ -341,6 +351,13 @@ describe('text from outside', () => {
           firedAt: canary,
         }),
       ]),
+      ...withSilences(
+        silence({
+          match: { [canary]: canary, rule: { name: { glob: canary } } },
+          comment: canary,
+          problem: canary,
+        }),
+      ),
       status: async () =>
         status({
           sources: [source({ name: canary, reason: canary, state: 'stopped' })],
@@ -367,6 +384,62 @@ describe('text from outside', () => {
   test('is no link when its address is a script', async () => {
     const { text } = await page(withRows([row({ url: 'javascript:alert(1)' })]))
     expect(text).not.toContain('javascript:')
+  })
+})
+
+describe('the silences', () => {
+  const sectionOf = (text: string) => /<section aria-labelledby="silences">.*?<\/section>/s.exec(text)?.[0]
+
+  test('are shown with what they match, their comment and their end, each with a button that ends it', async () => {
+    const match = { symbol: ['فولاد', 'خودرو'], isRead: false, rule: { name: { glob: 'c*' } } }
+    const { text } = await page(
+      withSilences(
+        silence({ match, comment: 'they migrate' }),
+        silence({ id: '2b', match: {}, startsAt: ago(-60), problem: 'a later version wrote it' }),
+      ),
+    )
+    const shown = words(sectionOf(text) ?? '').replaceAll(' .', '.')
+    expect(shown).toContain(
+      'symbol فولاد, خودرو · isRead false · rule.name {&quot;glob&quot;:&quot;c*&quot;} “ they migrate ” 1a · ends in 1h',
+    )
+    expect(shown).toContain('every alert 2b · starts in 1m , ends in 1h a later version wrote it')
+    const [first] = [...text.matchAll(/data-act="([^"]*)"/g)]
+      .map(([, act = '']) => JSON.parse(act.replaceAll('&quot;', '"')))
+      .filter(({ label }) => label === 'End now')
+    expect(first).toMatchObject({ method: 'DELETE', path: '/api/v1/silences/1a' })
+    expect(first.undo).toEqual({
+      method: 'POST',
+      path: '/api/v1/silences',
+      body: { match, startsAt: ago(60), endsAt: ago(-3_600), comment: 'they migrate' },
+    })
+  })
+
+  test('beyond ten are counted, with a link to all', async () => {
+    const list = Array.from({ length: 12 }, (_, at) => silence({ id: `s${at}` }))
+    const { text } = await page(withSilences(...list))
+    expect(text).toContain('<a href="/api/v1/silences"> and 2 more</a>')
+    expect([text.includes('silences/s9&quot;'), text.includes('silences/s10&quot;')]).toEqual([true, false])
+  })
+
+  test('of which there are none take one line, and none where nobody may add one', async () => {
+    expect(words(sectionOf((await page()).text) ?? '')).toBe(' Silences none Add a silence ')
+    const { app } = rig({}, { adminToken: () => undefined })
+    expect(sectionOf((await app.inject('/')).body)).toBeUndefined()
+    const { app: readOnly } = rig(withSilences(silence()), { adminToken: () => undefined })
+    expect(words(sectionOf((await readOnly.inject('/')).body) ?? '')).toBe(
+      ' Silences symbol فولاد 1a · ends in 1h ',
+    )
+  })
+
+  test('that cannot be read leave the page without them, which asks again', async () => {
+    const { text, response } = await page({
+      silences: { list: away, add: away, preview: away, expire: async () => false },
+    })
+    expect([response.statusCode, sectionOf(text), text.includes('data-unread')]).toEqual([
+      200,
+      undefined,
+      true,
+    ])
   })
 })
 

@@ -224,6 +224,7 @@ test('the status page has the actions of its sinks and sources, and what operato
     ['Resume', '/api/v1/sinks/b/resume'],
     ['Retry group', '/api/v1/dead-letters/retry'],
     ['Drop group', '/api/v1/dead-letters/drop'],
+    ['Add a silence', '/api/v1/silences'],
   ])
   expect(body).toContain('grouped from the newest 1,200 of 3,000')
   expect(body).toContain('<a href="/alerts/main/4711">main.4711</a>')

@@ -7,7 +7,7 @@ import type { AdminPorts } from '../../../src/admin/ports.ts'
 import type { SinkState, SourceState } from '../../../src/admin/status-view.ts'
 import type { DecisionReason } from '../../../src/schedule/schedule.ts'
 import { rig } from '../rig.ts'
-import { ago, row, sink, source, status } from '../views.ts'
+import { ago, row, silence, sink, source, status } from '../views.ts'
 
 /** A bridge of which everything can be said: every state, every kind of trouble. */
 const sourceStates = Object.keys(english.sourceStates) as SourceState[]
@@ -107,6 +107,22 @@ const rich: Partial<AdminPorts> = {
     story: async (_source, id) => (id === 48_213 ? alertStory() : undefined),
   },
   audit: { add: async () => {}, list: async () => [...alertStory().actions] },
+  silences: {
+    list: async () => [
+      silence({ id: '1', comment: 'night' }),
+      silence({ id: '2', match: {}, startsAt: ago(-60), problem: 'a later version wrote it' }),
+      ...Array.from({ length: 10 }, (_, at) => silence({ id: `${at + 3}` })),
+    ],
+    add: async () => silence(),
+    preview: async () => ({ matching: 1, looked: 9, sample: [] }),
+    expire: async () => true,
+  },
+}
+
+/** What the dialog of a button says. */
+function wordsOfAct(attribute: string): string {
+  const { label, ask, fields = [] } = JSON.parse(attribute.replaceAll('&quot;', '"').replaceAll('&amp;', '&'))
+  return [label, ask, ...fields.map((field: { label: string }) => field.label)].join(' ')
 }
 
 /** All that a reader sees or hears but what is marked as text in another language, of another author, or a name. */
@@ -115,12 +131,7 @@ function readIn(body: string): string[] {
   const spoken = [...page.matchAll(/\s(?:aria-label|title|data-label|data-act)="([^"]*)"/g)].map(
     ([, text]) => text ?? '',
   )
-  const said = spoken.map((text) =>
-    text.replace(
-      /&quot;(?:path|body|preview|undo|options|name|method|value)&quot;:(?:&quot;[^&]*&quot;|\{.*?\}|\[.*?\])/g,
-      '',
-    ),
-  )
+  const said = spoken.map((text) => (text.startsWith('{') ? wordsOfAct(text) : text))
   const shown = page
     .replace(/<(style|script)>.*?<\/\1>/gs, ' ')
     .replace(/<bdi dir="ltr".*?<\/bdi>/gs, ' ')
@@ -129,7 +140,7 @@ function readIn(body: string): string[] {
 }
 
 const names = new Set(
-  'alert-bridge main ops-slack trading-system desk-email webhook slack price Asia Tehran quot amp lt gt b server error label ask fields rejected id match p'.split(
+  'alert-bridge main ops-slack trading-system desk-email webhook slack price Asia Tehran quot amp lt gt b server error rejected id match p'.split(
     ' ',
   ),
 )

@@ -233,6 +233,15 @@ export const english = {
   silence: 'Silence what is like it',
   silenceAsk:
     'Alerts that match all of these are held back from every sink for a while. They are recorded and can be sent later.',
+  silences: 'Silences',
+  noSilences: 'none',
+  newSilence: 'Add a silence',
+  everyAlert: 'every alert',
+  silenceTime: (starts: HtmlPart, ends: HtmlPart): HtmlPart =>
+    starts === null ? html`ends ${ends}` : html`starts ${starts}, ends ${ends}`,
+  endSilence: 'End now',
+  endSilenceAsk: (id: string) =>
+    `Silence ${id} ends. What it has held back stays held back; it can be sent with alert-bridge replay.`,
   fields: { symbol: 'Symbol', kind: 'Kind', rule: 'Rule', for: 'For', why: 'Why' },
 
   actions: 'What operators did',

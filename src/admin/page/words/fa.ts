@@ -232,6 +232,15 @@ export const persian: PageWords = {
   silence: 'بی‌صدا کردن موارد مانند آن',
   silenceAsk:
     'هشدارهایی که با همهٔ این‌ها می‌خوانند چندی از همهٔ مقصدها نگه داشته می‌شوند. ثبت می‌شوند و می‌توان بعد آن‌ها را فرستاد.',
+  silences: 'بی‌صدایی‌ها',
+  noSilences: 'هیچ',
+  newSilence: 'افزودن بی‌صدایی',
+  everyAlert: 'همهٔ هشدارها',
+  silenceTime: (starts, ends) =>
+    starts === null ? html`پایان: ${ends}` : html`آغاز: ${starts}، پایان: ${ends}`,
+  endSilence: 'پایان بی‌صدایی',
+  endSilenceAsk: (id) =>
+    `بی‌صدایی ${id} پایان می‌یابد. آنچه نگه داشته است نگه‌داشته می‌ماند و می‌توان آن را دوباره فرستاد.`,
   fields: { symbol: 'نماد', kind: 'نوع', rule: 'قاعده', for: 'برای', why: 'چرا' },
 
   actions: 'کارهای کاربران',
