@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { QuarantinedRow } from '../admin/status-view.ts'
+import { sampleMax } from '../delivery/records/sample.ts'
 import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
@@ -49,12 +50,12 @@ export function quarantineCommand(): Command {
       }
       if (Object.keys(selection).length === 0) throw new UsageError('Say which: ids, --source, or --all.')
       if (dryRun) {
-        const sample = (await rows()).shown.map(idOf)
-        const text = describeDryRun(
-          { handled: sample.length, sample },
-          action === 'retry' ? 'read again' : 'dropped',
+        const names = (await rows()).shown.map(idOf)
+        const [count, sample] = [names.length, names.slice(0, sampleMax)]
+        if (options.json) return printJson({ dryRun: true, count, sample })
+        return print(
+          describeDryRun({ handled: count, sample }, action === 'retry' ? 'read again' : 'dropped'),
         )
-        return options.json ? printJson({ dryRun: true, count: sample.length }) : print(text)
       }
       const answer = (await daemon.post(`/api/v1/quarantine/${action}`, selection)) as Record<string, number>
       if (options.json) return printJson(answer)

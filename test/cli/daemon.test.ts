@@ -122,7 +122,9 @@ it('a dry run says how many and names some, and changes nothing', async () => {
   ])
   const rows = await run(quarantineCommand(), 'drop', '--all', ...at)
   expect(rows.out).toBe('1 would be dropped, such as main.raw-0123; nothing was changed\n')
-  expect(calls).toEqual([['quarantine', expect.anything()]])
+  const json = await run(quarantineCommand(), 'retry', '--all', '--json', ...at)
+  expect(JSON.parse(json.out)).toEqual({ dryRun: true, count: 1, sample: ['main.raw-0123'] })
+  expect(calls.map(([name]) => name)).toEqual(['quarantine', 'quarantine'])
 })
 
 it('a silence that holds nothing back says so, and how a pattern is written', async () => {
