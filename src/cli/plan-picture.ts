@@ -1,3 +1,4 @@
+import { roundedCount } from '../admin/page/words/en.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { wallTime } from '../lib/zone.ts'
 import { announcedText } from '../schedule/announced/evidence.ts'
@@ -18,7 +19,7 @@ export function describePreview(name: string, options: ScheduleOptions, preview:
   const zone = profileZone(options)
   const lines = preview.hours.map(({ startMs, polls, alerts, lagSeconds }) => {
     const hour = new Date(wallTime(startMs, zone)).toISOString().slice(11, 16)
-    return `  ${hour}  ${bar(polls / most)} ${pad(Math.round(polls), 5)} polls  ${pad(alerts.toFixed(1), 6)} alerts  ${pad(formatDuration(lagSeconds * 1_000), 7)}`
+    return `  ${hour}  ${bar(polls / most)} ${pad(roundedCount(polls), 5)} polls  ${pad(alerts.toFixed(1), 6)} alerts  ${pad(formatDuration(lagSeconds * 1_000), 7)}`
   })
   return [
     `${name}: ${options.unitsPerDay} units a day, the coming ${preview.hours.length} hours on the clock of ${zone}`,

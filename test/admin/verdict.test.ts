@@ -229,6 +229,23 @@ test('the worst comes first, and the headline counts it', () => {
   ])
 })
 
+test('each finding leads to what it is about', () => {
+  const about = (changes: Partial<StatusFacts>) => verdict(changes).findings.map(({ href }) => href)
+  expect(about({ redis: { ok: false } })).toEqual(['#top'])
+  expect(about({ quarantined: 3 })).toEqual(['#sources'])
+  expect(about({ orphans: [orphan] })).toEqual(['#sinks'])
+  expect(about({ sources: [source({ state: 'catching_up' })] })).toEqual(['#source-main'])
+  expect(about({ sources: [source({ budget: { ...thin, tooThin: ['few'] } })] })).toEqual(['#source-main'])
+  const rules = { readAt: ago(9), count: 2, silentCount: 1, silent: [] }
+  expect(about({ sources: [source({ rules })] })).toEqual(['#source-main'])
+  expect(about({ sinks: [sink({ state: 'paused' })] })).toEqual(['#sink-trading-system'])
+  expect(about({ sinks: [sink({ waiting: 3, oldestWaitingAt: ago(180) })] })).toEqual([
+    '#sink-trading-system',
+  ])
+  for (const changes of [{ dead: 1 }, { dead: 12, refusedInARow: 12 }])
+    expect(about({ sinks: [sink(changes)] })).toEqual(['?sink=trading-system&state=dead#deliveries'])
+})
+
 test('without Redis, that alone is told: that polls wait follows from it', () => {
   const { headline, findings } = verdict({
     redis: { ok: false },

@@ -227,6 +227,18 @@ describe('plan --config', () => {
     expect(polls.filter((count: number) => count < 1).length).toBeGreaterThan(5)
   })
 
+  it('shows less than a poll an hour as a part of one, and not as none', async () => {
+    const { out } = await run(
+      planCommand(),
+      '--config',
+      file('config.yaml', config.replace('unitsPerDay: 1000', 'unitsPerDay: 5')),
+    )
+    const polls = [...out.matchAll(/ (\S+) polls +\S+ alerts/g)].map(([, count]) => count)
+    // 5 in a day; the first and the last hour may be parts of one.
+    expect(polls.slice(1, -1)).toEqual(Array(22).fill('0.2'))
+    expect(out).toContain('main: 5 units a day')
+  })
+
   it('draws the hours to come and says why', async () => {
     const { out } = await run(planCommand(), '--config', file('config.yaml', config))
     expect(out.match(/polls .* alerts/g)).toHaveLength(24)

@@ -1,7 +1,7 @@
 import { type Html, html } from '../../alert/html.ts'
 import type { SourceDayView, SourceHour } from '../ports.ts'
 import type { Times } from './times.ts'
-import type { PageWords } from './words/en.ts'
+import { type PageWords, roundedCount } from './words/en.ts'
 
 /**
  * The budget day of a source by hours: units that were spent over the polls of the plan, and beneath the line the alerts that
@@ -46,7 +46,7 @@ function barHeight(count: number, most: number, height: number): number {
 function titleOf({ startedAt, planned, units, alerts }: SourceHour, times: Times): string {
   const from = times.clock(startedAt).slice(0, 5)
   const past = Date.parse(startedAt) <= times.nowMs
-  return times.words.hour(from, Math.round(planned), past ? { units, alerts } : undefined)
+  return times.words.hour(from, roundedCount(planned), past ? { units, alerts } : undefined)
 }
 
 /** What the plan would have spent by now beside what was spent. */
@@ -54,7 +54,7 @@ function summary(hours: readonly SourceHour[], { nowMs, words }: Times): string 
   const share = ({ startedAt }: SourceHour) =>
     Math.min(1, Math.max(0, (nowMs - Date.parse(startedAt)) / hourMs))
   const sum = (of: (hour: SourceHour) => number) => hours.reduce((total, hour) => total + of(hour), 0)
-  const planned = Math.round(sum((hour) => hour.planned * share(hour)))
+  const planned = roundedCount(sum((hour) => hour.planned * share(hour)))
   const [spent, seen] = [sum(({ units }) => units), sum(({ alerts }) => alerts)]
   return words.day(spent, seen, planned)
 }

@@ -53,6 +53,14 @@ describe('the status page', () => {
     expect(words(text)).toContain('09:00: 190 units spent, 7 alerts seen, 200 polls planned')
     expect(words(text)).toContain('13:00: 40 polls planned')
     expect(words(text)).not.toContain('sources of the account')
+    const few = {
+      ...sourceDay,
+      hours: sourceDay.hours.map((hour) => ({ ...hour, planned: 0.2083, units: 0 })),
+    }
+    const sources = { hot: away, cool: away, day: async () => few, plan: away, seen: away }
+    const { text: thin } = await page({ sources })
+    expect(words(thin)).toContain('13:00: 0.2 polls planned')
+    expect(thin).toContain('the plan has 2.5 by now."')
     const { text: none } = await page({
       sources: {
         hot: async () => true,
@@ -87,6 +95,19 @@ describe('the status page', () => {
     )
   })
 
+  test('draws the units of an hour over its polls of the plan, and beneath them its alerts', async () => {
+    const { text } = await page()
+    const [hour = ''] = /<g><title>09:00: 190.*?<\/g>/.exec(text) ?? []
+    // Of 200 at most, on 46 px; of 7 alerts, on 16 px.
+    expect(hour).toContain('<rect class="planned" x="37.50%" y="0" width="3.57%" height="46"/>')
+    expect(hour).toMatch(/<rect class="spent" x="37.50%" y="(?:2.3|2.29\d+)" width="3.57%" height="43.7"\/>/)
+    expect(hour).toContain('<rect class="seen" x="37.50%" y="48" width="3.57%" height="4"/>')
+    // Of the units of the day: what is spent, beside the part of the day that is over.
+    expect(text).toContain(
+      '<rect class="fill" y="3" width="62%" height="8" rx="4"/><rect class="mark" x="50%" width="2" height="14" rx="1"/>',
+    )
+  })
+
   test('draws the queue of a sink and how long its sends took over a day, and nothing where nobody looked', async () => {
     const { text } = await page()
     expect(text).toContain('aria-label="Queue over 24 hours, 340 at most"')
@@ -95,6 +116,33 @@ describe('the status page', () => {
     expect(text).toContain('<path d="M2 1.0h.1L3 18.8"/>')
     expect(words(text)).toContain('a send takes 20ms')
     expect(text.match(/class="curve"/g)).toHaveLength(2)
+  })
+
+  test('draws what a sink acknowledged and gave up on by hours, the one over the other', async () => {
+    const { text } = await page()
+    // Of 8 and 0, then 3 and 1, on 22 px.
+    expect(text).toContain('<rect class="good" x="0" y="0" width="4" height="22"/>')
+    expect(text).toContain(
+      '<rect class="good" x="5" y="14" width="4" height="8"/><rect class="bad" x="5" y="11" width="4" height="3"/>',
+    )
+  })
+
+  test('says how long a queue takes, and since when a sink fails and when it is probed next', async () => {
+    const sinks = [
+      sink({ waiting: 90, oldestWaitingAt: ago(300), drainSeconds: 95 }),
+      sink({ name: 'down', state: 'open', failingSince: ago(4_000), nextProbeAt: ago(-42) }),
+    ]
+    const read = words((await page({ status: async () => status({ sinks }) })).text)
+    expect(read).toContain(' 90 since 5m ago , takes 1m 35s ')
+    expect(read).toContain('resting since 1h 6m ago , next probe in 42s ')
+  })
+
+  test('groups dead letters by sink and reason, with their count, the first, the last and a sample', async () => {
+    const read = words((await page()).text)
+    expect(read).toContain('Dead letters grouped from the newest 1,200 of 3,000')
+    expect(read).toContain(
+      ' ops-slack rejected 1,200 1d ago 1m ago main.4711 rejected: 400 &lt;b&gt;no such channel&lt;/b&gt; ',
+    )
   })
 
   test('says what units were spent for, and which rules may not fire, a few by name', async () => {

@@ -264,6 +264,11 @@ export function formatCount(number: number | null): string {
   return number === null ? '–' : number.toLocaleString('en-US')
 }
 
+/** A count that was expected, not made: below 10 with one decimal, so that one in some hours is not shown as none in each. */
+export function roundedCount(expected: number): number {
+  return expected < 10 ? Math.round(expected * 10) / 10 : Math.round(expected)
+}
+
 /** `1 row`, `3 rows` */
 function plural(number: number, noun: string): string {
   return `${formatCount(number)} ${noun}${number === 1 ? '' : 's'}`
