@@ -70,7 +70,7 @@ export class DirInUseError extends UserError {}
  * containers. Throws a DirInUseError where another process has it.
  */
 export async function lockDir(dir: string): Promise<() => void> {
-  const { DatabaseSync } = await import('node:sqlite')
+  const { DatabaseSync } = sqlite()
   const database = new DatabaseSync(join(dir, 'bridge.lock'), { timeout: 0 })
   try {
     database.exec('BEGIN EXCLUSIVE')
@@ -86,6 +86,17 @@ export async function lockDir(dir: string): Promise<() => void> {
   }
   return () => {
     if (database.isOpen) database.close()
+  }
+}
+
+/** Node.js 22 warns on stderr that SQLite is experimental, which tells an operator nothing: no data is kept in it. */
+function sqlite() {
+  const { emitWarning } = process
+  process.emitWarning = () => {}
+  try {
+    return process.getBuiltinModule('node:sqlite')
+  } finally {
+    process.emitWarning = emitWarning
   }
 }
 

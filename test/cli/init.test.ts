@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createTerminal } from '../../src/cli/init/terminal.ts'
 import { initCommand } from '../../src/cli/init.ts'
@@ -204,7 +205,7 @@ describe('init on a terminal', () => {
       initCommand(() => createTerminal(input, output, false)),
       ...[at('bridge.yaml'), '--json'],
     )
-    const asked = String(output.read())
+    const asked = await text(output.end())
     expect(printed.thrown).toBeUndefined()
     expect(asked).toMatch(/token/)
     expect(asked).toContain('found "۲۰۰۰": expected a number')

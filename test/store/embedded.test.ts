@@ -242,6 +242,17 @@ describe('its place', () => {
     )
   })
 
+  it('is locked without a word on stderr, and later warnings are printed', () => {
+    const module = new URL('../../src/store/embedded-paths.ts', import.meta.url).href
+    const code = `
+      import { lockDir } from ${JSON.stringify(module)}
+      await lockDir(${JSON.stringify(tempDir())})
+      process.emitWarning('a later one')`
+    const locked = spawnSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' })
+    expect(locked.status).toBe(0)
+    expect(locked.stderr.trim().split('\n')[0]).toMatch(/^\(node:\d+\) Warning: a later one$/)
+  })
+
   it('is made with all that is above it, and refused at once where nothing can be made', () => {
     const deep = join(tempDir(), 'a', 'b', 'c')
     expect(embeddedPaths(deep).dir).toBe(deep)
