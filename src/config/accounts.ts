@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { formatDuration } from '../lib/duration.ts'
 import type { Secret } from '../lib/secret.ts'
 import type { Complaint } from './explain.ts'
 import { property } from './outline.ts'
@@ -101,6 +102,7 @@ export function contextBesidePolls(sharing: readonly SourceConfig[], units: numb
 
 const learnedShareMin = 0.05
 const dayMs = 86_400_000
+const minutesOfDay = 1_440
 
 /** A ledger counts against one budget, so all sources of an account must have the same budget. */
 export function accountComplaints(config: unknown): Complaint[] {
@@ -123,6 +125,34 @@ export function accountComplaints(config: unknown): Complaint[] {
       remedy: 'sources of one account share one budget: say the same in each',
       bare: true,
     }))
+  })
+}
+
+/**
+ * Fixed paces of an account that are each affordable and together are not: a day's polls or a minute's. What one of them asks for by
+ * itself is told of that source.
+ */
+export function overcommittedPaces({ sources }: Config): Complaint[] {
+  const fixed = Object.entries(sources).filter(([, { poll }]) => poll.every !== undefined)
+  const accounts = Map.groupBy(fixed, ([name, { account }]) => account ?? { name })
+  return [...accounts.values()].flatMap((own): Complaint[] => {
+    const [name, last] = own.at(-1) ?? []
+    if (name === undefined || last === undefined || own.length === 1) return []
+    const { unitsPerDay, requestsPerMinute } = last.budget
+    const most = Math.max(...own.map(([, source]) => fixedPolls([source])))
+    const polls = fixedPolls(own.map(([, source]) => source))
+    const others = own.slice(0, -1).map(([other]) => other)
+    const path = ['sources', name, 'poll', 'every']
+    const together = `with the fixed paces of ${others.join(', ')}, this account makes`
+    const [requests, mostRequests] = [polls / minutesOfDay, most / minutesOfDay]
+    if (requests > requestsPerMinute && mostRequests <= requestsPerMinute) {
+      const message = `${together} ${Math.ceil(requests)} requests a minute, and requestsPerMinute is ${requestsPerMinute}: polls will wait for it`
+      return [{ path, message, remedy: 'raise poll.every in its account', bare: true }]
+    }
+    if (polls <= unitsPerDay || most > unitsPerDay) return []
+    const spent = `they are spent after ${formatDuration((unitsPerDay / polls) * dayMs)}`
+    const message = `${together} ${Math.ceil(polls)} polls a day, and unitsPerDay is ${unitsPerDay}: ${spent}`
+    return [{ path, message, remedy: 'raise poll.every in its account, or raise unitsPerDay', bare: true }]
   })
 }
 

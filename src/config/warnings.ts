@@ -5,7 +5,7 @@ import { wideFieldRemedy, wideFields, wideFieldText } from '../alert/match-form.
 import { atOnce } from '../alert/turns.ts'
 import { tokenCharsMin } from '../lib/secret.ts'
 import { refusedAddress } from '../sinks/address-config.ts'
-import { contextBesidePolls, sharedTokens, sharingWith } from './accounts.ts'
+import { contextBesidePolls, overcommittedPaces, sharedTokens, sharingWith } from './accounts.ts'
 import { intervalComplaints } from './check.ts'
 import type { Env } from './env.ts'
 import type { Complaint } from './explain.ts'
@@ -47,6 +47,7 @@ export function warningsOf(config: Config, given: unknown): Complaint[] {
       ]
     }),
     ...intervalComplaints(property(given, 'sources'), 'warning'),
+    ...overcommittedPaces(config),
     ...sharedTokens(config),
     ...refusedAddresses(config),
     ...idleSinks(config),
