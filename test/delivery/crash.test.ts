@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { WaitingError, Worker } from 'bullmq'
+import { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
 import type { JobData } from '../../src/alert/job.ts'
 import { createAcknowledged } from '../../src/delivery/acknowledged.ts'
@@ -11,9 +12,10 @@ import { processJob } from '../../src/delivery/processor.ts'
 import type { AttemptRecord } from '../../src/delivery/records/attempt-record.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { queuePrefix } from '../../src/store/keys.ts'
-import { connectRedis } from '../../src/store/redis.ts'
+import { connectRedis, type RedisClient } from '../../src/store/redis.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { startDoor } from '../support/door.ts'
+import { onTestFinished } from '../support/finished.ts'
 import { afterOwnMs, countWaits } from '../support/own-time.ts'
 import { useRedis } from '../support/redis.ts'
 import { delivered, jobs, quickSettings, rig, testSink, unavailable, until } from './rig.ts'
@@ -163,7 +165,11 @@ describe('a process that wakes up when its job belongs to another', () => {
 
 describe('a job whose lock has run out before its send', () => {
   /** Two alerts, one after the other; of each send whether its job was locked. */
-  async function sendsOf(url: string, more: { clock: Clock; findContext?: FindContext }, onFirst = () => {}) {
+  async function sendsOf(
+    url: string,
+    more: { clock: Clock; findContext?: FindContext; redisBlocking?: RedisClient },
+    onFirst = () => {},
+  ) {
     const { queues, sender } = rig({ ...server, url }, ['hook'])
     const key = (name: string) => queues.queue('hook').toKey(name)
     const redis = server.client()
@@ -220,6 +226,31 @@ describe('a job whose lock has run out before its send', () => {
     await until('both are sent', () => sends.length >= 2)
     expect(sends).toEqual(['1 locked', '2 locked'])
   })
+
+  it('as when Redis answered a worker late that had asked for one, is not sent either', async () => {
+    let aheadMs = 0
+    const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs }
+    const door = await startDoor(server.socketPath)
+    const redisBlocking = connectRedis({ target: { url: door.url }, profile: 'blocking' }, silent)
+    if (!(redisBlocking instanceof Redis)) throw new Error('no single server')
+    onTestFinished(() => redisBlocking.disconnect())
+    const send = redisBlocking.sendCommand.bind(redisBlocking)
+    let isFirst = true
+    redisBlocking.sendCommand = (...given) => {
+      if (isFirst && Number(given[0].args[1]) === keysOfTaking) {
+        isFirst = false
+        door.hold()
+      }
+      return send(...given)
+    }
+    const { sends, lockOf, redis } = await sendsOf(door.url, { clock, redisBlocking })
+    await until('Redis has handed the first one out', async () => (await redis.exists(lockOf(1))) === 1)
+    await redis.del(lockOf(1))
+    aheadMs = 60_000
+    door.release()
+    await until('both are sent', () => sends.length >= 2)
+    expect(sends.toSorted()).toEqual(['1 locked', '2 locked'])
+  })
 })
 
 it('an alert that comes into an empty queue is sent without another question about it', async () => {
@@ -245,6 +276,9 @@ it('an alert that comes into an empty queue is sent without another question abo
 })
 
 const silent = createLogger({ level: 'silent' })
+
+/** How many keys BullMQ gives to its script that takes a job. */
+const keysOfTaking = 11
 
 /** One attempt and no more: a burnt one would show. */
 const singleAttempt = { attempts: 1, initialDelayMs: 1_000, maxDelayMs: 1_000 }
