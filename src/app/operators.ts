@@ -41,7 +41,7 @@ export interface Operators {
 interface OperatorTargets {
   /** Names of sinks. */
   readonly operators: readonly string[]
-  readonly queues: Pick<SinkQueues, 'sinks' | 'enqueue' | 'failedSince' | 'completedSince'>
+  readonly queues: Pick<SinkQueues, 'sinks' | 'enqueue' | 'failingSince' | 'failedSince' | 'completedSince'>
   readonly targets: ReadonlyMap<string, readonly (string | undefined)[]>
   readonly timeZone: string
 }
@@ -50,6 +50,14 @@ interface SourceReport {
   readonly status: PollerStatus
   /** undefined when it cannot be read now. */
   readonly quarantine: QuarantineCounts | undefined
+}
+
+/** What a look reads of all sinks and sources by one command each. */
+interface Seen {
+  /** Troubles that people were notified of, and since when. */
+  readonly begun: ReadonlyMap<string, number>
+  /** Sinks that may have given up on an alert within the hour. */
+  readonly failing: ReadonlySet<string>
 }
 
 interface FindingsNow {
@@ -103,7 +111,6 @@ export function createOperators(options: OperatorsOptions): Operators {
 
   const lookAtDead = async (sink: string, queues: OperatorTargets['queues']) => {
     const nowMs = clock.now()
-    if ((await queues.failedSince(sink, nowMs - hourMs)) === 0) return
     const sinceMs = (await store.at(sink)) ?? nowMs - hourMs
     const count = await queues.failedSince(sink, sinceMs + 1)
     if (count === 0) return
@@ -126,10 +133,10 @@ export function createOperators(options: OperatorsOptions): Operators {
    * has succeeded. So an outage that comes and goes, or that only one replica sees, gives one notice. A delivery counts
    * too, because a process that ends during an outage never closes its breaker.
    */
-  const recover = async (sink: string, queues: OperatorTargets['queues']) => {
+  const recover = async (sink: string, queues: OperatorTargets['queues'], begun?: Seen['begun']) => {
     await noteClosed(sink)
     await troubles.repeat(`breaker:${sink}`)
-    const sinceMs = await store.since(`breaker:${sink}`)
+    const sinceMs = begun ? begun.get(`breaker:${sink}`) : await store.since(`breaker:${sink}`)
     if (sinceMs === undefined) return
     const openMs = Math.max(sinceMs, (await store.at(`open:${sink}`)) ?? 0)
     if (clock.now() - openMs < wellLooksMin * lookEveryMs) return
@@ -137,11 +144,11 @@ export function createOperators(options: OperatorsOptions): Operators {
     if (!hasClosed && (await queues.completedSince(sink, openMs + 1)) === 0) return
     await troubles.end([`breaker:${sink}`], { kind: 'sink_up', sink, reason: '' })
   }
-  const lookAtSink = async (sink: string, queues: OperatorTargets['queues']) => {
+  const lookAtSink = async (sink: string, queues: OperatorTargets['queues'], { begun, failing }: Seen) => {
     const nowMs = clock.now()
     const open = breakers().find((each) => each.sink === sink && each.breaker === 'open')
-    await (open ? onOpen(sink, open.reason ?? '', nowMs) : recover(sink, queues))
-    await lookAtDead(sink, queues)
+    await (open ? onOpen(sink, open.reason ?? '', nowMs) : recover(sink, queues, begun))
+    if (failing.has(sink)) await lookAtDead(sink, queues)
   }
   const unpolled = (status: PollerStatus): string | undefined => {
     const { source, state, nextPollAtMs: dueAtMs } = status
@@ -156,9 +163,9 @@ export function createOperators(options: OperatorsOptions): Operators {
     const due = lateMs === 0 ? '' : `: it should have polled ${formatDuration(lateMs)} ago`
     return `no process polls it${due}`
   }
-  const lookAtSource = async ({ status, quarantine }: SourceReport) => {
+  const lookAtSource = async ({ status, quarantine }: SourceReport, { begun }: Pick<Seen, 'begun'>) => {
     const { source: sourceName, state, reason, failingSinceMs } = status
-    const [stopped, failing] = [`source:${sourceName}`, `failing:${sourceName}`]
+    const [stopped, failing] = troublesOfSource(sourceName)
     const failure = unpolled(status) ?? lastingFailure(status)
     if (state === 'stopped') {
       await troubles.begin(stopped, troubleMs, { kind: 'source_stopped', sourceName, reason })
@@ -166,7 +173,8 @@ export function createOperators(options: OperatorsOptions): Operators {
       await troubles.begin(failing, troubleMs, { kind: 'source_failing', sourceName, reason: failure })
     } else if (state === 'waiting' && failingSinceMs === null && !unpolledSources.has(sourceName)) {
       await troubles.repeat(failing)
-      await troubles.end([stopped, failing], { kind: 'source_resumed', sourceName, reason })
+      if (begun.has(stopped) || begun.has(failing))
+        await troubles.end([stopped, failing], { kind: 'source_resumed', sourceName, reason })
     }
     if (quarantine !== undefined) await lookAtRows(sourceName, quarantine)
   }
@@ -190,18 +198,35 @@ export function createOperators(options: OperatorsOptions): Operators {
     const textOf = new Map(now.findings.flatMap(({ trouble, text }) => (trouble ? [[trouble, text]] : [])))
     const last = before
     before = [...textOf.keys()]
+    const begun = await store.begun(now.troubles.map(findingKey))
     await allOf(
       now.troubles.map((trouble) => async () => {
         const text = textOf.get(trouble)
         const sink = /^(?:late|refuses):(.+)$/.exec(trouble)?.[1]
         const about = { trouble, ...(sink === undefined ? {} : { sink }) }
-        const key = `finding:${trouble}`
-        if (text === undefined && !last.includes(trouble))
+        const key = findingKey(trouble)
+        if (text === undefined && !last.includes(trouble) && begun.has(key))
           await troubles.end([key], { kind: 'trouble_over', text: '', ...about })
         if (text !== undefined && last.includes(trouble))
           await troubles.begin(key, troubleMs, { kind: 'trouble', text, ...about })
       }),
     )
+  }
+  /** Where nothing is wrong, a few commands, however many sinks and sources there are. */
+  const lookAtAll = async (queues: OperatorTargets['queues']) => {
+    const reading = sources()
+    // Reported at the end: a source that cannot be read holds up no sink.
+    const reports = await reading.catch(() => [])
+    const failing = await queues.failingSince(clock.now() - hourMs)
+    const ofSources = reports.flatMap(({ status }) => troublesOfSource(status.source))
+    const seen = {
+      begun: await store.begun([...queues.sinks.map((sink) => `breaker:${sink}`), ...ofSources]),
+      failing,
+    }
+    await allOf([
+      ...queues.sinks.map((sink) => () => lookAtSink(sink, queues, seen)),
+      async () => allOf((await reading).map((each) => () => lookAtSource(each, seen))),
+    ])
   }
   const look = async () => {
     const { operators, queues } = active()
@@ -209,8 +234,7 @@ export function createOperators(options: OperatorsOptions): Operators {
     await allOf([
       lookAtFindings,
       ...troubles.unanswered().map((trouble) => () => troubles.repeat(trouble)),
-      ...queues.sinks.map((sink) => () => lookAtSink(sink, queues)),
-      async () => allOf((await sources()).map((each) => () => lookAtSource(each))),
+      () => lookAtAll(queues),
     ])
   }
 
@@ -246,6 +270,14 @@ export function createOperators(options: OperatorsOptions): Operators {
       }
     },
   }
+}
+
+function troublesOfSource(name: string): [stopped: string, failing: string] {
+  return [`source:${name}`, `failing:${name}`]
+}
+
+function findingKey(trouble: string): string {
+  return `finding:${trouble}`
 }
 
 function orphanTrouble({ kind, name }: Pick<OrphanView, 'kind' | 'name'>): string {

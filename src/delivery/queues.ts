@@ -41,6 +41,8 @@ export interface SinkQueues {
   waiting(): Promise<number>
   /** How many records of jobs acknowledged at or after `sinceMs` are kept. */
   completedSince(sink: string, sinceMs: number): Promise<number>
+  /** The sinks that have dead letters from `sinceMs` or later, or where Redis could not say; one command for all. */
+  failingSince(sinceMs: number): Promise<ReadonlySet<string>>
   /** How many dead letters are from `sinceMs` or later. */
   failedSince(sink: string, sinceMs: number): Promise<number>
   /**
@@ -134,6 +136,12 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>, refused
       const counted = redis.eval(waitingScript, keys.length, ...keys)
       return Number(await within(readTimeoutMs, 'counting what waits', counted))
     },
+    async failingSince(sinceMs) {
+      if (sinks.length === 0) return new Set()
+      const keys = sinks.map((sink) => anyQueue(sink).toKey('failed'))
+      const some = await redis.eval(failingScript, keys.length, ...keys, sinceMs)
+      return new Set((some as readonly number[]).map((at) => sinks[at - 1] ?? ''))
+    },
     failedSince: (sink, sinceMs) => redis.zcount(queueOf(sink).toKey('failed'), sinceMs, '+inf'),
     completedSince: (sink, sinceMs) => redis.zcount(queueOf(sink).toKey('completed'), sinceMs, '+inf'),
     async enqueue(jobs) {
@@ -159,6 +167,15 @@ const waitingScript = `
 local sum = 0
 for at = 1, #KEYS, 2 do sum = sum + redis.call('LLEN', KEYS[at]) + redis.call('ZCARD', KEYS[at + 1]) end
 return sum
+`
+
+/** KEYS dead letters of each sink · ARGV since when · Returns the numbers of the keys with some, and of those that are no such set. */
+const failingScript = `
+local some = {}
+for at = 1, #KEYS do
+  if redis.pcall('ZCOUNT', KEYS[at], ARGV[1], '+inf') ~= 0 then some[#some + 1] = at end
+end
+return some
 `
 
 /** The queue of one sink on a connection of the caller, which stays open when the queue is closed. */

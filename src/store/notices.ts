@@ -31,6 +31,8 @@ export interface NoticeStore {
   ): Promise<void>
   /** When people were first notified of it; undefined when they were not. */
   since(trouble: string): Promise<number | undefined>
+  /** As `since`, of each of these that people were notified of; one command for all. */
+  begun(troubles: readonly string[]): Promise<ReadonlyMap<string, number>>
   /** These troubles are over. Adds the notice if people were notified of one of them. */
   end(troubles: readonly string[], notice: UnsentNotice | undefined): Promise<void>
   add(notice: UnsentNotice): Promise<void>
@@ -48,16 +50,20 @@ export interface NoticeStore {
 
 export function createNoticeStore(redis: RedisClient, prefix: string): NoticeStore {
   const unsentKey = noticesKey(prefix)
+  const begun: NoticeStore['begun'] = async (troubles) => {
+    if (troubles.length === 0) return new Map()
+    const stored = await redis.mget(troubles.map((trouble) => noticeKey(prefix, trouble)))
+    const since = troubles.map((trouble, at) => [trouble, Number.parseInt(stored[at] ?? '', 10)] as const)
+    return new Map(since.filter(([, sinceMs]) => !Number.isNaN(sinceMs)))
+  }
   return {
     async begin(trouble, { nowMs, againMs, notice, moved }) {
       const keys = [unsentKey, noticeKey(prefix, trouble), noticedKey(prefix, moved?.what ?? '')]
       const given = [nowMs, againMs, keptMs, clockSlackMs, moved?.to ?? '']
       await redis.eval(beginScript, keys.length, ...keys, ...addArguments([notice]), ...given)
     },
-    async since(trouble) {
-      const sinceMs = Number.parseInt((await redis.get(noticeKey(prefix, trouble))) ?? '', 10)
-      return Number.isNaN(sinceMs) ? undefined : sinceMs
-    },
+    since: async (trouble) => (await begun([trouble])).get(trouble),
+    begun,
     async end(troubles, notice) {
       const keys = [unsentKey, ...troubles.map((trouble) => noticeKey(prefix, trouble))]
       const added = addArguments(notice === undefined ? [] : [notice])

@@ -3,8 +3,10 @@ import type { Finding } from '../../src/admin/status-view.ts'
 import type { DeliveryJob } from '../../src/alert/job.ts'
 import { noticeMaker } from '../../src/app/notice-sender.ts'
 import { createOperators } from '../../src/app/operators.ts'
+import { createQueues } from '../../src/delivery/queues.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createNoticeStore } from '../../src/store/notices.ts'
+import { connectRedis } from '../../src/store/redis.ts'
 import { pollerStatusSchema } from '../../src/store/source-status.ts'
 import { clockAt, passingClock } from '../support/clock.ts'
 import { onTestFinished } from '../support/finished.ts'
@@ -28,8 +30,9 @@ interface Told
 /** The operators of a bridge without sources, whose sinks are those that have a breaker. */
 function operatorsOf({ desks = ['desk'], enqueue, failedSince = async () => 0, ...given }: Told) {
   const { breakers = () => [] } = given
-  const counts = { failedSince, completedSince: async () => 0 }
-  const queues = { sinks: breakers().map(({ sink }) => sink), enqueue, ...counts }
+  const sinks = breakers().map(({ sink }) => sink)
+  const counts = { failingSince: async () => new Set(sinks), failedSince, completedSince: async () => 0 }
+  const queues = { sinks, enqueue, ...counts }
   const active = { operators: desks, queues, targets: new Map(), timeZone: 'UTC' }
   return createOperators({
     active: () => active,
@@ -91,6 +94,66 @@ it('what the verdict names as a trouble is told in its words once it lasts, but 
   findings = []
   await looked(8)
   expect(told).toEqual([`desk: ${text}`, 'desk: Sink hook is fast enough again'])
+})
+
+it('a look at 50 sinks of which none has failed asks Redis for three things, and for one more once a minute', async () => {
+  const clock = passingClock()
+  const sinks = Array.from({ length: 50 }, (_, at) => `sink-${at}`)
+  const asked: string[] = []
+  const client = new Proxy(redis.client(), {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target)
+      if (typeof value !== 'function') return value
+      return (...given: unknown[]) => {
+        asked.push(String(name))
+        return value.apply(target, given)
+      }
+    },
+  })
+  const queuesRedis = connectRedis({ target: { url: redis.url }, profile: 'commands' }, captureLog().log)
+  onTestFinished(() => queuesRedis.disconnect())
+  await until('connected', () => queuesRedis.status === 'ready')
+  const retention = { ageMs: 86_400_000, count: 10_000 }
+  const stored = createQueues({ redis: queuesRedis, prefix: freshPrefix(), sinks, retention })
+  onTestFinished(() => stored.close())
+  const counted =
+    <T>(name: string, work: (sink: string, sinceMs: number) => Promise<T>) =>
+    (sink: string, sinceMs: number) => {
+      asked.push(name)
+      return work(sink, sinceMs)
+    }
+  const queues = {
+    ...stored,
+    failingSince(sinceMs: number) {
+      asked.push('failingSince')
+      return stored.failingSince(sinceMs)
+    },
+    failedSince: counted('failedSince', stored.failedSince),
+    completedSince: counted('completedSince', stored.completedSince),
+  }
+  const active = { operators: ['desk'], queues, targets: new Map(), timeZone: 'UTC' }
+  const status = statusOf(clock.now() + 86_400_000)
+  let looks = 0
+  const operators = createOperators({
+    active: () => active,
+    async sources() {
+      looks += 1
+      return [{ status, quarantine: { quarantined: 0, ever: 0, fellOut: 0 } }]
+    },
+    findings: async () => ({ findings: [], troubles: sinks.map((sink) => `late:${sink}`) }),
+    breakers: () => [],
+    store: createNoticeStore(client, freshPrefix()),
+    clock,
+    log: captureLog().log,
+  })
+  startOperators(operators)
+  await until('it has looked for a minute', () => {
+    clock.pass(5_000)
+    return looks > 12
+  })
+  const most: Readonly<Record<string, number>> = { failingSince: looks, mget: looks + 1, hgetall: looks }
+  const times = Object.groupBy(asked, (name) => name)
+  expect(Object.entries(times).filter(([name, all = []]) => all.length > (most[name] ?? 0))).toEqual([])
 })
 
 it('what two replicas tell in the same millisecond are two notices', async () => {
