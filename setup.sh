@@ -1,4 +1,4 @@
-# Sets this checkout up: Node.js >= 22.19, the exact dependencies, redis-server. Sourced by the npm scripts
+# Sets this checkout up: Node.js >= 22.19 (not 23), the exact dependencies, redis-server. Sourced by the npm scripts
 # (". ./setup.sh"), so that the Node.js it finds comes first on their PATH. Quick and silent when all is there.
 # Works in any POSIX shell.
 
@@ -12,8 +12,9 @@ ab_fail() {
   exit 1
 }
 
+# Node.js 23 has ended, and lacks what 22.19 has.
 ab_node_fits() {
-  "$1" -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 22 || (a === 22 && b >= 19) ? 0 : 1)' 2>/dev/null
+  "$1" -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 23 || (a === 22 && b >= 19) ? 0 : 1)' 2>/dev/null
 }
 
 # What a program prints within 5 s; nothing from one that goes on for longer. `timeout` is not on every machine.
@@ -33,7 +34,7 @@ ab_get_node() {
   rm -rf "$ab_node_dir"
   mkdir -p "$ab_node_dir"
   npm install --prefix "$ab_node_dir" --no-save --no-package-lock --loglevel=error "$ab_package@$ab_node_version" >/dev/null ||
-    ab_fail "Node.js >= 22.19 is needed (found $(node -v 2>/dev/null || echo none)), and $ab_package@$ab_node_version could not be fetched from the npm registry."
+    ab_fail "Node.js >= 22.19 (not 23) is needed (found $(node -v 2>/dev/null || echo none)), and $ab_package@$ab_node_version could not be fetched from the npm registry."
 }
 
 ab_get_redis() {
@@ -62,7 +63,7 @@ elif ! ab_node_fits node; then
   PATH="$ab_node_bin:$PATH"
 fi
 export PATH
-ab_node_fits node || ab_fail "Node.js >= 22.19 is needed, and the one fetched into $ab_node_dir/ does not run on this machine."
+ab_node_fits node || ab_fail "Node.js >= 22.19 (not 23) is needed, and the one fetched into $ab_node_dir/ does not run on this machine."
 
 # What only the tests and the demo need is left out under NODE_ENV=production or the npm setting omit=dev, unless npm is told.
 if ! cmp -s package-lock.json "$ab_stamp" || [ ! -f "$ab_dev_package" ]; then

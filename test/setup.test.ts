@@ -169,6 +169,26 @@ describe('Node.js', () => {
     },
   )
 
+  it.each([
+    ['20.20.0', false],
+    ['22.18.0', false],
+    ['22.19.0', true],
+    ['23.11.1', false],
+    ['24.0.0', true],
+    ['26.10.0', true],
+  ])('of the machine in version %s fits, as its package says: %s', (version, fits) => {
+    const checkout = new Checkout()
+    const preload = join(checkout.folder, 'version.cjs')
+    const versions = `{ ...process.versions, node: '${version}' }`
+    writeFileSync(preload, `Object.defineProperty(process, 'versions', { value: ${versions} })`)
+    checkout.program('node', goodNode.replace('"$@"', `-r '${preload}' "$@"`))
+    checkout.program('npm-brings', goodNode, checkout.folder)
+    const place = fits ? checkout.bin : join(checkout.folder, '.node/node_modules/.bin')
+    expect(checkout.run()).toMatchObject({ status: 0, node: join(place, 'node') })
+    const { engines } = JSON.parse(readFileSync('package.json', 'utf8')) as { engines: { node: string } }
+    expect(engines.node).toBe('^22.19.0 || >=24')
+  })
+
   it('of the machine is taken when it fits and the fetched one does not', () => {
     const checkout = new Checkout()
     checkout.fetched(brokenNode)
@@ -182,7 +202,7 @@ describe('Node.js', () => {
     expect(checkout.run()).toMatchObject({
       status: 1,
       stderr: expect.stringMatching(
-        /setup: Node\.js >= 22\.19 is needed \(found v20\.11\.0\).*could not be fetched/,
+        /setup: Node\.js >= 22\.19 \(not 23\) is needed \(found v20\.11\.0\).*could not be fetched/,
       ),
     })
     checkout.program('npm-brings', brokenNode, checkout.folder)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes alert-bridge-VERSION-PLATFORM.tar.gz: the bridge with its production dependencies, by the lockfile, for machines that
 # reach no registry. Run it in a checkout, on the platform that it is for: sh config/offline/pack.sh [FOLDER]
-# There it needs Node.js >= 22.19 (and redis-server, unless redis.url names one): unpack it and run alert-bridge/alert-bridge.
+# There it needs Node.js >= 22.19, not 23 (and redis-server, unless redis.url names one): unpack it and run alert-bridge/alert-bridge.
 set -eu
 target=$(cd "${1:-.}" && pwd)
 cd "$(dirname "$0")/../.."
