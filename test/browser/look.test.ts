@@ -43,10 +43,16 @@ describe.each(['en', 'fa'] as const)('the page in %s', (language) => {
     },
   )
 
-  it('fits into 360 px with a long queue and a sink that rests', async () => {
+  it('fits into any width with a long queue and a sink that rests', async () => {
     const sinks = [
       sink({ waiting: 8_929, oldestWaitingAt: ago(331), drainSeconds: 8_929, deliveredToday: 20_481 }),
       sink({ name: 'down', state: 'open', reason: 'server_error: 503', failingSince: ago(89), dead: 1_204 }),
+      sink({
+        name: 'trading-system-2',
+        waiting: 7_596,
+        oldestWaitingAt: ago(4_331),
+        lastResult: { at: ago(1_223), kind: 'retry', text: 'server_error: 503 maintenance' },
+      }),
     ]
     const { app } = admin(
       { status: async () => status({ sinks }) },
@@ -54,9 +60,13 @@ describe.each(['en', 'fa'] as const)('the page in %s', (language) => {
     )
     onTestFinished(() => app.close())
     const { page } = await open(await app.listen({ port: 0, host: '127.0.0.1' }), { width: 360 })
-    expect(await overflowPx(page)).toBe(0)
+    for (const width of [360, 700, 870, 1_000, 1_200, 1_366]) {
+      await page.setViewportSize({ width, height: 900 })
+      expect([width, await overflowPx(page)]).toEqual([width, 0])
+    }
     // As in a font that is wider than the one of this machine.
     await page.evaluate("document.body.style.letterSpacing = '.05em'")
+    await page.setViewportSize({ width: 360, height: 900 })
     expect(await overflowPx(page)).toBe(0)
   })
 

@@ -112,6 +112,7 @@ tbody tr { border-top: 1px solid var(--line); }
 tbody tr:target { background: var(--hover); box-shadow: inset 3px 0 var(--accent); } [dir=rtl] tbody tr:target { box-shadow: inset -3px 0 var(--accent); }
 tbody th { font-weight: 600; }
 table.sinks thead th:nth-child(n+3):nth-child(-n+8), table.letters thead th:nth-child(3), td.number { text-align: end; white-space: nowrap; }
+td.number small { white-space: normal; }
 td.none { color: var(--soft); }
 td.number a { font-weight: 600; color: inherit; text-decoration: underline; text-decoration-color: color-mix(in srgb, currentColor 35%, transparent); text-underline-offset: 3px; }
 td.warning { color: var(--warning); } td.failed { color: var(--failed); }
@@ -175,9 +176,10 @@ footer a { color: var(--soft); }
 [dir=rtl] :is(h1, h2, h3, .headline, .numbers dd) { letter-spacing: 0; }
 [dir=rtl] :is(h3, .masthead p, .masthead span, tbody th, .meta span, .meta a, .spent span) { unicode-bidi: isolate; }
 [dir=rtl] :is(small, time, time b) { unicode-bidi: isolate; } [dir=rtl] .numbers dd { font-size: 19px; } [dir=rtl] .alerts > li { grid-template-columns: 136px minmax(0, 1fr) minmax(0, auto); }
-[dir=rtl] svg.bar { transform: scaleX(-1); }
+[dir=rtl] svg.bar { transform: scaleX(-1); } [dir=rtl] :is(thead th, td.number, td.state .badge) { white-space: normal; }
 dialog p, dialog input { unicode-bidi: plaintext; }
 
+@media (max-width: 1100px) { th, td { padding-inline: 5px; } }
 @media (max-width: 860px) {
   main { padding: 16px 14px 40px; }
   .masthead .now { margin-inline-start: 0; width: 100%; }
