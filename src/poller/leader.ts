@@ -3,7 +3,7 @@ import type { PollResult } from '../intake/poll-types.ts'
 import { toError } from '../lib/errors.ts'
 import { pauseAfter } from '../schedule/memory.ts'
 import type { PagesLeft, Schedule } from '../schedule/schedule.ts'
-import { type Lease, type LeaseHolder, type LeaseOptions, leaseHolder, tryLease } from '../store/lease.ts'
+import { type Lease, type LeaseHolder, type LeaseOptions, tryLease } from '../store/lease.ts'
 import { freshEveryMs, minuteMs, walkRequestsOf } from '../store/minute.ts'
 import { redisErrorText } from '../store/redis-errors.ts'
 import type { PollerStatus } from '../store/source-status.ts'
@@ -48,11 +48,15 @@ export interface Leader {
 
 /** Returns the lease after `prepare` is done; or why this replica does not poll for now. */
 export async function takeLease(
-  deps: Omit<LeaseOptions, 'ttlMs' | 'taker'> & Pick<PollerDeps, 'prepare'>,
+  deps: Omit<LeaseOptions, 'ttlMs' | 'taker' | 'onHeld'> & Pick<PollerDeps, 'prepare'>,
   { ttlMs, taker }: Required<Pick<LeaseOptions, 'ttlMs' | 'taker'>>,
 ): Promise<Lease | string> {
-  const lease = await tryLease({ ...deps, ttlMs, taker })
-  if (!lease) return standbyReason(await leaseHolder(deps))
+  let held = ''
+  const onHeld = (holder: LeaseHolder) => {
+    held = standbyReason(holder)
+  }
+  const lease = await tryLease({ ...deps, ttlMs, taker, onHeld })
+  if (!lease) return held
   try {
     const reason = await deps.prepare?.()
     if (reason === undefined) return lease
@@ -64,8 +68,7 @@ export async function takeLease(
   }
 }
 
-function standbyReason(holder: LeaseHolder | undefined): string {
-  if (!holder) return 'another replica polled until now'
+function standbyReason(holder: LeaseHolder): string {
   const ends = new Date(holder.endsAtMs).toISOString()
   return `another replica polls${holder.who ? ` (${holder.who})` : ''}; its lease ends at ${ends} unless it is renewed`
 }

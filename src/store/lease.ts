@@ -37,6 +37,8 @@ export interface LeaseOptions {
   readonly log: Logger
   /** The same for all tries of one taker: one whose answer was lost may have taken it. A new one for each try without. */
   readonly taker?: string
+  /** Told who has it, where another has: every waiting replica asks every few seconds, so it is part of the same answer. */
+  readonly onHeld?: (holder: LeaseHolder) => void
   readonly ttlMs?: number
   readonly clock?: Clock
   /** A clock in milliseconds that also runs while the process is frozen; for tests. */
@@ -53,7 +55,7 @@ export function newTaker(): string {
   return `${thisProcess} ${randomUUID()}`
 }
 
-/** The lease, or undefined when another has it. Throws what Redis throws. */
+/** The lease, or undefined when another has it, after `onHeld`. Throws what Redis throws. */
 export async function tryLease(options: LeaseOptions): Promise<Lease | undefined> {
   const token = options.taker ?? newTaker()
   const ttlMs = options.ttlMs ?? leaseTtlMs
@@ -61,7 +63,12 @@ export async function tryLease(options: LeaseOptions): Promise<Lease | undefined
   const askedMs = elapsed()
   const key = leaseKey(options.prefix, options.source)
   const answer = await options.redis.eval(takeScript, 1, key, token, ttlMs, waits.lease.maxMs)
-  return answer === 1 ? new OwnLease({ ...options, key, token, ttlMs, elapsed, askedMs }) : undefined
+  if (answer === 1) return new OwnLease({ ...options, key, token, ttlMs, elapsed, askedMs })
+  const { onHeld, clock = systemClock } = options
+  const [holder, leftMs] = Array.isArray(answer) ? answer : []
+  const who = /^(.{1,200}) [\da-f-]{36}$/.exec(String(holder))?.[1]
+  onHeld?.({ who, endsAtMs: clock.now() + Number(leftMs) })
+  return undefined
 }
 
 export interface LeaseHolder {
@@ -69,17 +76,6 @@ export interface LeaseHolder {
   readonly who: string | undefined
   /** When the lease ends unless it is renewed; a running holder renews it every few seconds. */
   readonly endsAtMs: number
-}
-
-/** Who has the lease now; undefined when it is free. Throws what Redis throws. */
-export async function leaseHolder(
-  options: Pick<LeaseOptions, 'redis' | 'prefix' | 'source' | 'clock'>,
-): Promise<LeaseHolder | undefined> {
-  const { redis, prefix, source, clock = systemClock } = options
-  const key = leaseKey(prefix, source)
-  const [token, leftMs] = await Promise.all([redis.get(key), redis.pttl(key)])
-  if (token === null || leftMs < 0) return undefined
-  return { who: /^(.{1,200}) [\da-f-]{36}$/.exec(token)?.[1], endsAtMs: clock.now() + leftMs }
 }
 
 /** For a process that knows that it is alone on this Redis: all leases there are of processes that have ended. */
@@ -179,8 +175,9 @@ return redis.call('PEXPIRE', KEYS[1], ARGV[2])
 `
 
 /**
- * KEYS the lease · ARGV token, time to live, the longest that another may last (ms) · Returns 1 when it is ours. A running process
- * renews its lease within seconds; that of an ended one would last as much longer as Redis' clock was set back.
+ * KEYS the lease · ARGV token, time to live, the longest that another may last (ms) · Returns 1 when it is ours, else whose it is
+ * and how long it lasts (ms). A running process renews its lease within seconds; that of an ended one would last as much longer as
+ * Redis' clock was set back.
  */
 const takeScript = `
 local holder = redis.call('GET', KEYS[1])
@@ -189,8 +186,11 @@ if not holder or holder == ARGV[1] then
   return 1
 end
 local left = redis.call('PTTL', KEYS[1])
-if left == -1 or left > tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
-return 0
+if left == -1 or left > tonumber(ARGV[3]) then
+  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  left = tonumber(ARGV[3])
+end
+return {holder, left}
 `
 
 /** KEYS the lease · ARGV token · Returns 1 when it was ours. */

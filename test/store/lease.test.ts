@@ -5,9 +5,9 @@ import { leaseKey } from '../../src/store/keys.ts'
 import {
   dropLeases,
   type Lease,
+  type LeaseHolder,
   LeaseLost,
   type LeaseOptions,
-  leaseHolder,
   leaseRetryMs,
   newTaker,
   tryLease,
@@ -31,9 +31,8 @@ describe('a lease', () => {
 
   it('says who holds it and until when, and an older version nothing of the first', async () => {
     const options = given({ ttlMs: 60_000 })
-    expect(await leaseHolder(options)).toBeUndefined()
     const lease = await take(options)
-    const holder = await leaseHolder(options)
+    const holder = await holderOf(options)
     expect(holder?.who).toMatch(
       new RegExp(`^${hostname()}, process ${process.pid}, running since \\d{4}-\\d\\d-\\d\\dT`),
     )
@@ -41,7 +40,25 @@ describe('a lease', () => {
     expect((holder?.endsAtMs ?? 0) - Date.now()).toBeLessThanOrEqual(60_000)
     await lease.release()
     await options.redis.set(leaseKey(options.prefix, 'main'), randomUUID(), 'PX', 60_000)
-    expect(await leaseHolder(options)).toMatchObject({ who: undefined })
+    expect(await holderOf(options)).toMatchObject({ who: undefined })
+  })
+
+  it('costs who waits for it one command a try, with whose it is', async () => {
+    const options = given()
+    await take(options)
+    const asked: string[] = []
+    const redis = new Proxy(options.redis, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name, target)
+        if (typeof value !== 'function') return value
+        return (...given: unknown[]) => {
+          asked.push(String(name))
+          return value.apply(target, given)
+        }
+      },
+    })
+    expect((await holderOf({ ...options, redis })).who).toContain(`process ${process.pid}`)
+    expect(asked).toEqual(['eval'])
   })
 
   it('of the dead is dropped by who is alone, for its sources', async () => {
@@ -139,6 +156,14 @@ describe('a lease', () => {
 
 function given(options: Partial<LeaseOptions> = {}): LeaseOptions {
   return { redis: server.client(), prefix: freshPrefix(), source: 'main', log: captureLog().log, ...options }
+}
+
+async function holderOf(options: LeaseOptions): Promise<LeaseHolder> {
+  const held: LeaseHolder[] = []
+  await tryLease({ ...options, onHeld: (holder) => held.push(holder) })
+  const [holder] = held
+  if (!holder) throw new Error('nobody has the lease')
+  return holder
 }
 
 async function take(options: LeaseOptions): Promise<Lease> {
