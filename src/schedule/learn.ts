@@ -79,7 +79,9 @@ export function learnPoll(
     spendUntil(memory.family, expectation.paces, poll.atMs)
     // A shorter outage, too, is not the plan's doing: the guard would keep it at the even pace for weeks.
     if (!wasBehind && poll.atMs - fromMs <= planGapsMax * planMs)
-      noteWaits(memory.guard, expectation.forecast.day, memory.family.unitsPerDay, poll.atMs, fired)
+      noteWaits(memory.guard, expectation.forecast.day, memory.family.unitsPerDay, {
+        ...{ fromMs, atMs: poll.atMs, firedAtMs: fired },
+      })
   }
   let profileChanged = false
   for (const at of events) if (countEvent(memory, options, at)) profileChanged = true

@@ -28,7 +28,7 @@ const units = 24
 function accountOf(alerts: number, hours: number, atHour = 12.5): Guard {
   const guard = emptyGuard()
   const fired = Array.from({ length: alerts }, () => (atHour - hours) * hourMs)
-  noteWaits(guard, day, units, atHour * hourMs, fired)
+  noteWaits(guard, day, units, { fromMs: 0, atMs: atHour * hourMs, firedAtMs: fired })
   return guard
 }
 
@@ -46,6 +46,19 @@ describe('the account', () => {
     // Fired at a quarter past eleven: an even poll would have come a quarter of an hour later, this one came after 75 minutes.
     expect(behind - before).toBeCloseTo(10 * (0.03 - 2), 9)
     expect(level - before).toBeCloseTo(10 * 0.03, 9)
+  })
+
+  it('does not blame the plan for a row that the poll before did not show yet, though its alert had fired', () => {
+    const guard = emptyGuard()
+    const before = guard.won
+    // Even polls would have found it at half past twelve, too.
+    noteWaits(guard, day, units, { fromMs: 11.5 * hourMs, atMs: 12.5 * hourMs, firedAtMs: [2 * hourMs] })
+    expect(guard.won - before).toBeCloseTo(0.03, 9)
+    expect(guard.long).toBe(0)
+    // In a gap of three intervals it may have waited for all of them.
+    noteWaits(guard, day, units, { fromMs: 12.5 * hourMs, atMs: 15.5 * hourMs, firedAtMs: [2 * hourMs] })
+    expect(guard.won - before).toBeCloseTo(2 * 0.03 - 2, 9)
+    expect(guard.long).toBe(1)
   })
 
   it('fades from day to day', () => {

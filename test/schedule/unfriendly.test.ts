@@ -39,6 +39,22 @@ it('a smaller budget that the API grants is planned as if the config had said so
   expect(learned).toBeLessThan(1.1 * (knew ?? 0))
 })
 
+it.each([
+  ['each a minute and a half after its alert fired', (_: number) => 90_000],
+  ['one in twenty an hour after its alert fired', (index: number) => (index % 20 === 0 ? 3_600_000 : 0)],
+])('rows that the feed shows late, %s, leave the plan what it wins', (_, delayMs) => {
+  const options = benchOptions(400)
+  const schedule = createSchedule(options, undefined)
+  const observe = schedule.observe.bind(schedule)
+  const alerts = createTrace('market', 11, 21).times.map((at, index) => [at + delayMs(index), at] as const)
+  const firedAt = new Map(alerts)
+  schedule.observe = (poll) =>
+    observe({ ...poll, firedAtMs: poll.firedAtMs.map((at) => firedAt.get(at) ?? at) })
+  const shown = alerts.map(([at]) => at).sort((a, b) => a - b)
+  const ours = summarizeLags(simulate(shown, schedule, options).lagsMs)
+  expect(ours.mean).toBeLessThanOrEqual(0.6 * summarizeLags(evenLags(shown, options)).mean)
+})
+
 it('ten polls a day come where they help most', () => {
   const { mean, p99, longest } = compareKind(
     (seed, days) => createTrace('market', seed, days).times,

@@ -50,22 +50,25 @@ export function emptyGuard(): Guard {
   return { won: wonAtFirst, dayStartMs: null, seen: 0, long: 0, heap: 0 }
 }
 
-/** Counts what the alerts of one poll waited. Not called after an outage, which is not the plan's fault. */
+/**
+ * Counts what the alerts of one poll waited. Not called after an outage, which is not the plan's fault. The poll before, at `fromMs`,
+ * did not show an alert that had fired by then: its row came late, for whichever polls, so its wait begins in the middle of the gap.
+ */
 export function noteWaits(
   guard: Guard,
   day: BudgetDay,
   unitsPerDay: number,
-  atMs: number,
-  firedAtMs: readonly number[],
+  { fromMs, atMs, firedAtMs }: { fromMs: number; atMs: number; firedAtMs: readonly number[] },
 ): void {
   beginGuardedDay(guard, day)
   const gapMs = (day.endMs - day.startMs) / unitsPerDay
   guard.seen += firedAtMs.length
   guard.heap = Math.max(guard.heap, firedAtMs.length)
   for (const at of firedAtMs) {
-    const waited = atMs - at
-    if (waited > longIntervals * gapMs) guard.long++
-    const lost = (waited - (evenPollAfter(day, gapMs, at) - at)) / (gapMs / 2)
+    // Of such a row nobody knows how much of the gap it waited: for p99 all of it counts.
+    if (atMs - Math.max(at, fromMs) > longIntervals * gapMs) guard.long++
+    const readableMs = at < fromMs ? (fromMs + atMs) / 2 : at
+    const lost = (atMs - evenPollAfter(day, gapMs, readableMs)) / (gapMs / 2)
     guard.won += allowedExcess - lost
   }
 }
