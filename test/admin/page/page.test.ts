@@ -8,7 +8,7 @@ import type { BudgetStatus } from '../../../src/admin/status-view.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { clockAt } from '../../support/clock.ts'
 import { rig } from '../rig.ts'
-import { ago, row, silence, sink, source, sourceDay, status } from '../views.ts'
+import { ago, letterGroups, row, silence, sink, source, sourceDay, status } from '../views.ts'
 
 const away = () => Promise.reject(new Error('redis://user:hunter2@10.0.0.1 is away'))
 
@@ -138,8 +138,18 @@ describe('the status page', () => {
   })
 
   test('groups dead letters by sink and reason, with their count, the first, the last and a sample', async () => {
-    const read = words((await page()).text)
+    const { text } = await page()
+    const read = words(text)
     expect(read).toContain('Dead letters grouped from the newest 1,200 of 3,000')
+    // An order is for all of the group, also for those that were not looked at.
+    const asks = (shown: string) => [...shown.matchAll(/title="([^"]* of ops-slack \(rejected\) [^"]*)"/g)]
+    expect(asks(text).map(([, ask]) => ask)).toEqual([
+      'At least 1,200 dead letters of ops-slack (rejected) go back into the queue, with fresh attempts; also those that came meanwhile.',
+      'At least 1,200 dead letters of ops-slack (rejected) are deleted for ever; also those that came meanwhile.',
+    ])
+    const groups = async () => ({ ...letterGroups, total: letterGroups.looked })
+    const whole = asks((await page({ deadLetters: { groups, retry: away, drop: away, list: away } })).text)
+    expect(whole.map(([, ask]) => ask?.slice(0, 18))).toEqual(['1,200 dead letters', '1,200 dead letters'])
     expect(read).toContain(
       ' ops-slack rejected 1,200 1d ago 1m ago main.4711 rejected: 400 &lt;b&gt;no such channel&lt;/b&gt; ',
     )

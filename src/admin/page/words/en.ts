@@ -153,10 +153,11 @@ export const english = {
   probeAsk: (name: string) => `One alert is sent to ${name} now, without waiting for the next probe.`,
   retryDead: 'Retry dead',
   dropDead: 'Drop dead',
-  retryAsk: (letters: number, where: string) =>
-    `${plural(letters, 'dead letter')} of ${where} go back into the queue, with fresh attempts; also those that came meanwhile.`,
-  dropAsk: (letters: number, where: string) =>
-    `${plural(letters, 'dead letter')} of ${where} are deleted for ever; also those that came meanwhile.`,
+  /** `areMore`: not all were counted. */
+  retryAsk: (letters: number, where: string, areMore = false) =>
+    `${areMore ? 'At least ' : ''}${plural(letters, 'dead letter')} of ${where} go back into the queue, with fresh attempts; also those that came meanwhile.`,
+  dropAsk: (letters: number, where: string, areMore = false) =>
+    `${areMore ? 'At least ' : ''}${plural(letters, 'dead letter')} of ${where} are deleted for ever; also those that came meanwhile.`,
 
   letterHeads: {
     sink: 'Sink',

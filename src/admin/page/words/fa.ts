@@ -154,10 +154,10 @@ export const persian: PageWords = {
   probeAsk: (name) => `همین حالا یک هشدار به ${name} فرستاده می‌شود، بی‌انتظار آزمایش بعدی.`,
   retryDead: 'تلاش دوباره',
   dropDead: 'حذف تحویل‌نشده‌ها',
-  retryAsk: (letters, where) =>
-    `${count(letters)} هشدار تحویل‌نشدهٔ ${where} با تلاش‌های تازه به صف بازمی‌گردد؛ آنچه در این میان برسد نیز.`,
-  dropAsk: (letters, where) =>
-    `${count(letters)} هشدار تحویل‌نشدهٔ ${where} برای همیشه حذف می‌شود؛ آنچه در این میان برسد نیز.`,
+  retryAsk: (letters, where, areMore) =>
+    `${areMore ? 'دست‌کم ' : ''}${count(letters)} هشدار تحویل‌نشدهٔ ${where} با تلاش‌های تازه به صف بازمی‌گردد؛ آنچه در این میان برسد نیز.`,
+  dropAsk: (letters, where, areMore) =>
+    `${areMore ? 'دست‌کم ' : ''}${count(letters)} هشدار تحویل‌نشدهٔ ${where} برای همیشه حذف می‌شود؛ آنچه در این میان برسد نیز.`,
 
   letterHeads: {
     sink: 'مقصد',
