@@ -515,6 +515,27 @@ describe('the page lives', () => {
     expect(await page.getByText(unread).count()).toBe(0)
   })
 
+  it('who hears the page is told of another verdict, once, and of nothing else', async () => {
+    const { url, some, sandbox, sinkNow } = await rig(204)
+    await some('delivered', 3)
+    const { page } = await open(url)
+    await page.getByText('Alerts are being delivered').waitFor()
+    await page.evaluate(`window.heard = []
+      new MutationObserver(() => heard.push(document.getElementById('live-said').textContent))
+        .observe(document.getElementById('live-said'), { childList: true, characterData: true, subtree: true })`)
+    sandbox.fire({ headline: 'fired while the page is heard' })
+    await page.getByText('fired while the page is heard').waitFor()
+    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+    await fetch(`${url}/api/v1/sinks/hook/pause`, { method: 'POST', headers, body: '{}' })
+    await until('it is paused', async () => (await sinkNow())?.state === 'paused')
+    const changed = 'Ready, with one thing to look at'
+    await page.locator('.headline', { hasText: changed }).waitFor()
+    expect(await page.evaluate('heard')).toEqual([changed])
+    // Beside it only what says that the page is stale, and what the dialog says.
+    const regions = `[...document.querySelectorAll('[role=status], [role=alert], [aria-live]')].map(({ id, className }) => id || className)`
+    expect(await page.evaluate(regions)).toEqual(['stale', 'live-said', 'act-said'])
+  })
+
   it('nothing moves under who reads the list: new alerts wait behind a button', async () => {
     const { url, sandbox, some } = await rig(204, { history: 40 })
     await some('delivered', 40)

@@ -316,6 +316,6 @@ describe('what an answer contains', () => {
     const written: string[] = []
     const terminal = { isTTY: true, write: (text: string) => written.push(text) }
     progressBar(evil, terminal as unknown as NodeJS.WriteStream).show(1, 2)
-    expect(written.join('')).toContain(`\r\x1b[K${calm} `)
+    expect(written.join('')).toBe(`\r\x1b[K${calm} ${'█'.repeat(12)}${'░'.repeat(12)} 1 of 2`)
   })
 })
