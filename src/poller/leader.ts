@@ -164,12 +164,14 @@ const walkShareMin = 0.05
 
 /**
  * How long after the first page of one of so many sources of an account it is read again while its catch-up waits for the minute, in
- * milliseconds. Several that began together would be read at the same time again and again, and leave no call of a few: so by chance.
+ * milliseconds. Where they together have no more requests than one each, those that began together would take all of them again and
+ * again: so by chance.
  */
 export function freshPauseMs(requestsPerMinute: number, sources: number): number {
   const perMinute = Math.max(1, Math.floor(walkRequestsOf(requestsPerMinute) * freshShareMax))
   const pauseMs = (sources * (minuteMs + freshSlackMs)) / perMinute
-  return Math.max(freshEveryMs, sources === 1 ? pauseMs : pauseMs * (1 + Math.random() / 2))
+  const hasEnough = requestsPerMinute > sources
+  return Math.max(freshEveryMs, hasEnough ? pauseMs : pauseMs * (1 + Math.random() / 2))
 }
 
 /**
