@@ -5,8 +5,9 @@ import { storedJob } from '../../src/alert/job.ts'
 import { parseJson } from '../../src/alert/json-number.ts'
 import { createQueues } from '../../src/delivery/queues.ts'
 import { pageBytesMax } from '../../src/feed/caller.ts'
+import { sinkNamesKey, targetTagsName } from '../../src/store/keys.ts'
 import { useRedis } from '../support/redis.ts'
-import { jobs, limitedUser, rig, testSink, until } from './rig.ts'
+import { deliveryJob, jobs, limitedUser, rig, testSink, until } from './rig.ts'
 
 /** How alerts come into the queues. */
 
@@ -28,6 +29,19 @@ it('jobs go to their sinks in batches of a hundred, in their order', async () =>
     jobs('hook', 1, 250).map(({ alert }) => alert.row['id']),
   )
   expect(await queues.queue('desk').getWaitingCount()).toBe(3)
+})
+
+it('the name of their sink and the tag of their recipient are stored before them: whoever dies in between leaves no nameless queue', async () => {
+  const { prefix, queues, redis } = rig(server, ['mail'])
+  const mail = queues.queue('mail')
+  const store = mail.addBulk.bind(mail)
+  const before: string[][] = []
+  mail.addBulk = async (bulk) => {
+    before.push(await redis.smembers(sinkNamesKey(prefix)), await redis.smembers(mail.toKey(targetTagsName)))
+    return store(bulk)
+  }
+  await queues.enqueue([deliveryJob('mail', 1, { target: 'desk@example.com' })])
+  expect(before).toEqual([['mail'], [expect.any(String)]])
 })
 
 it('sinks do not wait for one another', async () => {
