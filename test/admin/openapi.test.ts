@@ -39,6 +39,14 @@ test('every address that the reference names is in it, and the other way round, 
   const replay = paths['/api/v1/replay']?.['post']
   expect(replay?.parameters).toMatchObject([{ name: 'Idempotency-Key', in: 'header' }])
   expect(replay?.requestBody).toHaveProperty(['content', 'application/json', 'schema'])
+  const takeKeys = Object.entries(paths).flatMap(([path, { post }]) =>
+    post?.parameters?.some(({ name }) => name === 'Idempotency-Key') ? [path] : [],
+  )
+  expect(takeKeys.toSorted()).toEqual([
+    ...['/api/v1/dead-letters/drop', '/api/v1/dead-letters/retry'],
+    ...['/api/v1/orphans/{name}/drop', '/api/v1/orphans/{name}/move'],
+    ...['/api/v1/quarantine/drop', '/api/v1/quarantine/retry', '/api/v1/replay', '/api/v1/silences'],
+  ])
 })
 
 test.each([

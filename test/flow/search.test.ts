@@ -289,3 +289,12 @@ it('who follows the deliveries sees each, however many come at once, and of thos
   await until('each of them is shown', () => shown().size >= 350)
   expect(shown().size).toBe(350)
 })
+
+it('who watches the status is shown it again and again', async () => {
+  const hook = await startWebhookReceiver()
+  const sandbox = await startSandbox({ history: 1 })
+  const { url } = await startApp(bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url } }))
+  const { stdout } = startProgram(['status', '--watch', '--url', url])
+  const looks = () => stdout().match(/^alert-bridge \S+, all, up /gm)?.length ?? 0
+  await until('it was looked at twice', () => looks() >= 2)
+})
