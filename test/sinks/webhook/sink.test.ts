@@ -87,9 +87,11 @@ describe('what receivers get', () => {
   })
 })
 
-test('an alert nested too deep to be written again is given up, not thrown over', async () => {
-  const nested = JSON.parse(`${'['.repeat(200_000)}${']'.repeat(200_000)}`) as unknown
-  const outcome = await sinkTo(receiver.url).send(alertOf({ payload: [nested] }), attempt())
+test('an alert that cannot be written as JSON is given up, not thrown over', async () => {
+  // Depth is no such case: Node.js 26 writes any.
+  const endless: unknown[] = []
+  endless.push(endless)
+  const outcome = await sinkTo(receiver.url).send(alertOf({ payload: [endless] }), attempt())
   expect(outcome).toMatchObject({ kind: 'dead', reason: 'unrenderable', sinkFault: false })
   expect(receiver.requests).toHaveLength(0)
 })
