@@ -37,14 +37,24 @@ const simulatedPollsMax = 600_000
 const dayMs = 86_400_000
 const weekHours = 7 * 24
 
-/** Simulates the trace with each budget; when the budget is large, only the last days of it. */
-export function targetByTrace(target: Target, times: readonly number[], optionsAt: OptionsAt): TargetAnswer {
+/**
+ * Simulates the trace with each budget; when the budget is large, only the last days of it. Then the plan is taught what came before:
+ * one that begins with nothing waits longer in its first days, and 13 days of a market asked for a tenth more units than 42 did.
+ */
+export function targetByTrace(
+  target: Target,
+  times: readonly number[],
+  optionsAt: OptionsAt,
+  pollsMax = simulatedPollsMax,
+): TargetAnswer {
   return smallestBudget(target, unitsMax, (units) => {
-    const days = Math.max(3, simulatedPollsMax / units)
-    const lastMs = times.at(-1) ?? 0
-    const part = times.filter((at) => at > lastMs - days * dayMs)
+    const days = Math.max(3, pollsMax / units)
+    const fromMs = (times.at(-1) ?? 0) - days * dayMs
+    const first = times.findIndex((at) => at > fromMs)
     const options = optionsAt(units)
-    return summarizeLags(simulate(part, createSchedule(options, undefined), options).lagsMs)
+    const schedule = createSchedule(options, undefined)
+    schedule.learnHistory(times.slice(0, first))
+    return summarizeLags(simulate(times.slice(first), schedule, options).lagsMs)
   })
 }
 

@@ -5,9 +5,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { contextUnitsMax } from '../../src/alert/context.ts'
 import { readLearned } from '../../src/app/learned.ts'
 import { planCommand } from '../../src/cli/plan.ts'
+import { targetByTrace } from '../../src/cli/plan-target.ts'
 import { UserError } from '../../src/lib/errors.ts'
 import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
+import { simulate, summarizeLags } from '../../src/schedule/simulate.ts'
 import { createGrantStore } from '../../src/store/grant.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { createScheduleState } from '../../src/store/schedule-state.ts'
@@ -198,6 +200,16 @@ describe('plan --target', () => {
     expect(budgets[0].lag.mean).toBeGreaterThan(300)
     expect(budgets.at(-1).lag.mean).toBeLessThan(300)
   })
+
+  it('simulates the last days alone where the budget is large, with what came before them learned', () => {
+    const times = createTrace('market', 5, 42).times
+    const target = { measure: 'mean', seconds: 120 } as const
+    const options = benchOptions(targetByTrace(target, times, benchOptions, 2_000).unitsPerDay ?? 0)
+    // So many units are not more than the whole trace needs.
+    const { mean } = summarizeLags(simulate(times, createSchedule(options, undefined), options).lagsMs)
+    expect(mean / 120).toBeGreaterThan(0.96)
+    expect(mean / 120).toBeLessThan(1.04)
+  }, 60_000)
 
   it('says the same by what was learned, in words', async () => {
     const learned = createSchedule(benchOptions(1_000), undefined)
