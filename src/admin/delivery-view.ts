@@ -2,6 +2,7 @@ import type { Alert } from '../alert/alert.ts'
 import type { WrittenMatch } from '../alert/match-form.ts'
 import type { RouteDecision } from '../alert/route.ts'
 import type { AuditRow } from './audit-view.ts'
+import type { SinkState, SinkView } from './status-view.ts'
 
 /**
  * Deliveries as the API shows them. Instants are ISO 8601 in UTC; null means "not known". Headline, symbol, why and the
@@ -166,11 +167,18 @@ export interface DeliveryStory {
   readonly state: DeliveryState
   /** It is not delivered, and its sink is in no config: nobody sends it until it is moved, or the name comes back. */
   readonly orphaned?: true
+  /** Where it waits, and its sink sends nothing now. */
+  readonly heldUpBy?: SinkHold
   readonly reason: string | null
   readonly nextAttemptAt: string | null
   /** When an operator last asked to send it again. */
   readonly requestedAt: string | null
   readonly attempts: readonly AttemptView[]
+}
+
+/** As the status has it: an operator paused the sink, it rests after faults, or it is stuck. */
+export interface SinkHold extends Pick<SinkView, 'reason' | 'failingSince' | 'nextProbeAt' | 'pausedUntil'> {
+  readonly state: Exclude<SinkState, 'active'>
 }
 
 export interface AttemptView {

@@ -1,5 +1,11 @@
 import { type Command, Option } from 'commander'
-import { type AlertStory, type DeliveryRow, type DeliveryStory, rowStates } from '../admin/delivery-view.ts'
+import {
+  type AlertStory,
+  type DeliveryRow,
+  type DeliveryStory,
+  rowStates,
+  type SinkHold,
+} from '../admin/delivery-view.ts'
 import { formatCount } from '../admin/page/words/en.ts'
 import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
@@ -226,7 +232,7 @@ export function describeAlert(story: AlertStory): string {
 }
 
 function describeStory(story: DeliveryStory): string[] {
-  const { sink, target, routes, state, orphaned, reason, nextAttemptAt, attempts } = story
+  const { sink, target, routes, state, orphaned, heldUpBy, reason, nextAttemptAt, attempts } = story
   const by = routes ? `, by ${routes.length === 1 ? 'route' : 'routes'} ${routes.join(', ')}` : ''
   const next = nextAttemptAt ? `, next attempt ${nextAttemptAt}` : ''
   const orphan = orphaned
@@ -234,7 +240,7 @@ function describeStory(story: DeliveryStory): string[] {
     : ''
   return [
     '',
-    `${sink}${target ? ` (${target})` : ''}: ${state}${reason ? `, ${isolated(reason)}` : ''}${next}${by}${orphan}`,
+    `${sink}${target ? ` (${target})` : ''}: ${state}${reason ? `, ${isolated(reason)}` : ''}${next}${by}${orphan}${heldUpBy ? holdText(heldUpBy) : ''}`,
     ...attempts.flatMap((each, at) => {
       const status = each.status === null ? '' : ` ${each.status}`
       const line = `  ${each.number}. ${each.at} ${each.outcome}${each.reason ? ` (${isolated(each.reason)})` : ''}${status} ${isolated(each.text)}`
@@ -242,4 +248,14 @@ function describeStory(story: DeliveryStory): string[] {
       return before && before.round !== each.round ? ['  sent again by an operator:', line] : [line]
     }),
   ]
+}
+
+function holdText({ state, reason, failingSince, nextProbeAt, pausedUntil }: SinkHold): string {
+  const words = { paused: 'is paused', open: 'is resting', stuck: 'is stuck' }
+  const span = [
+    failingSince === null ? '' : ` since ${failingSince}`,
+    nextProbeAt === null ? '' : `, next probe ${nextProbeAt}`,
+    pausedUntil === null ? '' : ` until ${pausedUntil}`,
+  ]
+  return `; the sink ${words[state]}${span.join('')}${reason ? ` (${isolated(reason)})` : ''}`
 }

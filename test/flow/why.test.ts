@@ -1,9 +1,11 @@
 import { expect, it } from 'vitest'
+import type { AlertStory } from '../../src/admin/delivery-view.ts'
+import type { StatusView } from '../../src/admin/status-view.ts'
 import { explainCommand } from '../../src/cli/explain.ts'
 import { whyCommand } from '../../src/cli/why.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { startApp } from '../support/app.ts'
-import { api, bridgeConfig } from '../support/bridge.ts'
+import { adminToken, api, bridgeConfig } from '../support/bridge.ts'
 import { run } from '../support/cli.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
@@ -39,6 +41,52 @@ it('of an id that was never seen, why names its neighbours, however many alerts 
   expect(old).toMatch(
     /^so the feed of this account never showed it, or its record is older than retention keeps$/m,
   )
+})
+
+it('of an alert that waits at a sink that sends nothing, why and the page say since when, until when and for what reason', async () => {
+  const sandbox = await startSandbox()
+  const hook = await startWebhookReceiver()
+  const down = await startWebhookReceiver({ answer: { status: 503, body: 'they migrate' } })
+  const { url } = await startApp(
+    bridgeConfig({
+      redis,
+      feed: sandbox.url,
+      sinks: { hook: hook.url, down: down.url },
+      sink: 'allowPrivateNetworks: true, retry: { attempts: 9, initialDelay: 10m, maxDelay: 1h }',
+    }),
+    { operatorsLookEveryMs: 50 },
+  )
+  const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+  const body = JSON.stringify({ for: '2h', comment: 'asked by the desk' })
+  await fetch(`${url}/api/v1/sinks/hook/pause`, { method: 'POST', headers, body })
+  const sinks = async () => (await api<StatusView>(url, '/api/v1/status')).sinks
+  for (let fired = 0; fired < 12; fired += 1) sandbox.fire({})
+  await until('one rests', async () => (await sinks()).some(({ nextProbeAt }) => nextProbeAt !== null))
+  const { id } = sandbox.fire({})
+  const story = async () =>
+    (await api<{ data: AlertStory }>(url, `/api/v1/deliveries/main/${id}`)).data.deliveries
+  await until('both have it', () =>
+    story().then(
+      ({ length }) => length === 2,
+      () => false,
+    ),
+  )
+  const holds = new Map((await story()).map(({ sink, heldUpBy }) => [sink, heldUpBy]))
+  const [paused, resting] = [holds.get('hook'), holds.get('down')]
+  expect(paused).toMatchObject({ state: 'paused', reason: 'asked by the desk', failingSince: null })
+  expect(resting).toMatchObject({ state: 'open', reason: expect.stringContaining('503'), pausedUntil: null })
+  const { out } = await run(whyCommand(), `main.${id}`, '--url', url)
+  expect(out).toMatch(/^hook: waiting.*; the sink is paused until .* \(asked by the desk\)$/m)
+  expect(out).toMatch(
+    /^down: (?:waiting|delayed).*; the sink is resting since .*, next probe .* \(.*503.*\)$/m,
+  )
+  const page = (await (await fetch(`${url}/alerts/main/${id}`)).text()).replace(/<[^>]*>/g, '')
+  expect(page).toMatch(/the sink is paused: asked by the desk · ends in [12]h/)
+  expect(page).toMatch(/the sink is resting: .*503.* · since .*, next probe /)
+  // Nothing is said of it once it can be sent.
+  await fetch(`${url}/api/v1/sinks/hook/resume`, { method: 'POST', headers, body: '{}' })
+  await until('it is sent', async () => (await story()).some(({ state }) => state === 'delivered'))
+  expect((await story()).find(({ sink }) => sink === 'hook')).not.toHaveProperty('heldUpBy')
 })
 
 it('explain asks the bridge alone by which routes an alert that it has kept would go, and why not by others', async () => {

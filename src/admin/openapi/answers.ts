@@ -101,6 +101,14 @@ const attempt = z.object({
   text,
 })
 
+const sinkHold = z.object({
+  state: z.enum(['paused', 'open', 'stuck']),
+  reason: text.nullable(),
+  failingSince: maybe,
+  nextProbeAt: maybe,
+  pausedUntil: maybe,
+})
+
 export const alertStory = takes<AlertStory>()(
   z.object({
     ...alertFields,
@@ -114,6 +122,7 @@ export const alertStory = takes<AlertStory>()(
         routes: z.array(text).nullable(),
         state: z.enum(deliveryStates),
         orphaned: z.literal(true).optional(),
+        heldUpBy: sinkHold.optional(),
         reason: text.nullable(),
         nextAttemptAt: maybe,
         requestedAt: maybe,

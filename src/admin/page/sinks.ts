@@ -1,6 +1,7 @@
 import { type Html, type HtmlPart, html } from '../../alert/html.ts'
 import type { SinkActivity } from '../../delivery/records/activity.ts'
 import { given } from '../../lib/given.ts'
+import type { SinkHold } from '../delivery-view.ts'
 import type { LastResult, SinkState, SinkView } from '../status-view.ts'
 import { refusesEverything } from '../verdict.ts'
 import { curve, hourBars } from './bars.ts'
@@ -41,7 +42,7 @@ function row(sink: SinkView, activity: SinkActivity | undefined, times: Times, c
   const span = (seconds: number) => words.duration(seconds * 1_000)
   return html`<tr id="sink-${sink.name}">
 <th scope="row">${sink.name}<small>${sink.type}</small>${activity ? hourBars(activity, words) : null}</th>
-<td class="state" data-label="${heads.state}">${stateBadge(sink, words)}${sink.reason ? html`<small>${sink.state === 'paused' ? words.fromBelow(sink.reason) : failure(sink.reason, words.reasons, words.fromBelow)}</small>` : null}${stateNote(sink, times)}</td>
+<td class="state" data-label="${heads.state}">${stateBadge(sink, words)}${sink.reason ? html`<small>${sinkReason(sink, words)}</small>` : null}${stateNote(sink, times)}</td>
 ${count(sink, words, 'waiting', undefined, queueNote(sink, times), activity && queueCurve(activity, words))}
 ${count(sink, words, 'active')}
 ${count(sink, words, 'delayed', 'warning')}
@@ -58,7 +59,19 @@ function stateBadge(sink: SinkView, words: PageWords): Html {
   return badge(...states[sink.state], words.sinkStates[sink.state])
 }
 
-function stateNote({ failingSince, nextProbeAt, pausedUntil }: SinkView, times: Times): HtmlPart {
+export function sinkReason(
+  { state, reason }: Pick<SinkView, 'state' | 'reason'>,
+  words: PageWords,
+): HtmlPart {
+  if (reason === null) return null
+  return state === 'paused' ? words.fromBelow(reason) : failure(reason, words.reasons, words.fromBelow)
+}
+
+/** Since when it sends nothing, and until when. */
+export function stateNote(
+  { failingSince, nextProbeAt, pausedUntil }: Pick<SinkHold, 'failingSince' | 'nextProbeAt' | 'pausedUntil'>,
+  times: Times,
+): HtmlPart {
   if (pausedUntil !== null) return html`<small>${times.words.ends(times.distance(pausedUntil))}</small>`
   if (failingSince === null) return null
   const next = nextProbeAt === null ? null : times.words.nextProbe(times.distance(nextProbeAt))

@@ -1,13 +1,21 @@
 import { alertKey } from '../../alert/alert.ts'
 import { datedAt } from '../../alert/fired-at.ts'
 import { type Html, type HtmlPart, html } from '../../alert/html.ts'
-import type { AlertStory, AttemptView, DeliveryStory, RowState, WithheldView } from '../delivery-view.ts'
+import type {
+  AlertStory,
+  AttemptView,
+  DeliveryStory,
+  RowState,
+  SinkHold,
+  WithheldView,
+} from '../delivery-view.ts'
 import { auditList } from './audit.ts'
 import { actionButton, buttonRow, copyButton } from './buttons.ts'
 import { states } from './deliveries.ts'
 import { failure, foreign, foreignLink } from './foreign.ts'
 import { badge, section } from './pieces.ts'
 import { silenceButton } from './silences.ts'
+import { sinkReason, stateNote } from './sinks.ts'
 import type { Times } from './times.ts'
 import type { PageWords } from './words/en.ts'
 
@@ -74,15 +82,21 @@ function nobody({ deliveries, held }: AlertStory, words: PageWords): HtmlPart {
 }
 
 function delivery(part: DeliveryStory, alert: AlertStory, times: Times, canAct: boolean): Html {
-  const { sink, target, routes, state, orphaned, attempts, nextAttemptAt, requestedAt } = part
+  const { sink, target, routes, state, orphaned, heldUpBy, attempts, nextAttemptAt, requestedAt } = part
   const { words } = times
   const [tone, icon] = states[state]
   const next = nextAttemptAt
     ? html`<p class="reason">${words.nextTry(times.distance(nextAttemptAt))}</p>`
     : null
   return html`<article class="card"><header class="row"><h3>${receiver(sink, target)}</h3>${badge(tone, icon, words.rowStates[state])}</header>
-${routes === null ? null : html`<p class="reason">${words.byRoutes(routes.length, foreign(routes.join(', ')))}</p>`}${orphaned ? html`<p class="reason">${words.sinkIsGone}</p>` : null}${next}${attempts.length === 0 ? html`<p class="reason">${words.nothingWasSent}</p>` : html`<ol class="attempts">${attempts.map((each, at) => [roundMark(each, attempts[at - 1], requestedAt, times), attempt(each, times)])}</ol>`}
+${routes === null ? null : html`<p class="reason">${words.byRoutes(routes.length, foreign(routes.join(', ')))}</p>`}${orphaned ? html`<p class="reason">${words.sinkIsGone}</p>` : null}${heldUpBy ? hold(heldUpBy, times) : null}${next}${attempts.length === 0 ? html`<p class="reason">${words.nothingWasSent}</p>` : html`<ol class="attempts">${attempts.map((each, at) => [roundMark(each, attempts[at - 1], requestedAt, times), attempt(each, times)])}</ol>`}
 ${buttonRow(canAct, buttonsOf(part, alert, words))}</article>`
+}
+
+function hold(sink: SinkHold, times: Times): Html {
+  const { words } = times
+  const note = stateNote(sink, times)
+  return html`<p class="reason">${words.sinkIs(words.sinkStates[sink.state])}${sink.reason ? html`: ${sinkReason(sink, words)}` : null}${note === null ? null : html`${words.dot}${note}`}</p>`
 }
 
 /** Before the first attempt after an operator asked for the alert to be sent again. */

@@ -1,4 +1,5 @@
-import type { AlertStory } from '../../admin/delivery-view.ts'
+import type { AlertStory, DeliveryStory, SinkHold } from '../../admin/delivery-view.ts'
+import type { SinkView } from '../../admin/status-view.ts'
 import { alertKey, parseRow } from '../../alert/alert.ts'
 import { headlineOf } from '../../alert/display.ts'
 import { openReader } from '../../delivery/records/search.ts'
@@ -45,6 +46,26 @@ export async function alertStoryOf(
     })),
     actions,
   }
+}
+
+/** Adds to each delivery that waits why its sink sends nothing, where it does not. */
+export async function withHolds(
+  story: AlertStory,
+  sinks: () => Promise<readonly SinkView[]>,
+): Promise<AlertStory> {
+  const waits = ({ state }: DeliveryStory) => state === 'waiting' || state === 'delayed'
+  if (!story.deliveries.some(waits)) return story
+  const holds = new Map((await sinks()).flatMap((sink) => holdOf(sink)))
+  const deliveries = story.deliveries.map((part) => {
+    const heldUpBy = waits(part) ? holds.get(part.sink) : undefined
+    return { ...part, ...given({ heldUpBy }) }
+  })
+  return { ...story, deliveries }
+}
+
+function holdOf(sink: SinkView): [string, SinkHold][] {
+  const { name, state, reason, failingSince, nextProbeAt, pausedUntil } = sink
+  return state === 'active' ? [] : [[name, { state, reason, failingSince, nextProbeAt, pausedUntil }]]
 }
 
 function alertOf(source: string, record: WithheldRecord | undefined) {

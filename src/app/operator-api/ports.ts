@@ -19,7 +19,7 @@ import { valuesOf } from '../built-parts.ts'
 import type { Role } from '../roles.ts'
 import type { Runtime } from '../runtime.ts'
 import type { RuntimeStatus } from '../status.ts'
-import { alertStoryOf } from './alert-story.ts'
+import { alertStoryOf, withHolds } from './alert-story.ts'
 import { readerOptions, searchDeliveries } from './delivery-search.ts'
 import { explainAlert } from './explain-alert.ts'
 import { previewSilence } from './silence-preview.ts'
@@ -91,7 +91,10 @@ export function adminPorts(options: PortsOptions): AdminPorts {
         const query = { limit, ...given({ sink, state: state && jobStateOf(state) }) }
         return (await active().deliveryLog.list(query)).map(deliveryRowOf)
       },
-      story: (source, id) => alertStoryOf(active(), source, id),
+      async story(source, id) {
+        const story = await alertStoryOf(active(), source, id)
+        return story && withHolds(story, async () => (await ports.status()).sinks)
+      },
       explain: (source, id, atMs) => explainAlert(active(), { source, id }, atMs),
     },
     deadLetters: {

@@ -83,6 +83,10 @@ const alertStory = (): AlertStory => {
         attempts,
         nextAttemptAt: ago(-40),
         requestedAt: ago(30),
+        heldUpBy: {
+          ...{ state: 'paused', reason: 'night', failingSince: ago(60) },
+          ...{ nextProbeAt: ago(-60), pausedUntil: state === 'waiting' ? ago(-90) : null },
+        },
       },
     })) as never,
     dropped: [{ sink: 'ops-slack', at: ago(5) }],

@@ -219,6 +219,7 @@ export const english = {
   deliveries: 'Deliveries',
   byRoutes: (routes: number, names: HtmlPart) => html`by ${routes === 1 ? 'route' : 'routes'} ${names}`,
   nothingWasSent: 'nothing was sent yet',
+  sinkIs: (state: string) => `the sink is ${state}`,
   sinkIsGone: 'this sink is not in the config: alert-bridge orphans moves or drops what waits for it',
   sentAgain: 'sent again by an operator',
   lastTime: (when: HtmlPart) => html`, the last time ${when}`,

@@ -218,6 +218,7 @@ export const persian: PageWords = {
   deliveries: 'تحویل‌ها',
   byRoutes: (routes, names) => html`با ${routes === 1 ? 'مسیر' : 'مسیرهای'} ${names}`,
   nothingWasSent: 'هنوز چیزی فرستاده نشد',
+  sinkIs: (state) => `این مقصد ${state} است`,
   sinkIsGone: 'این مقصد در پیکربندی نیست؛ هشدارهای مانده را می‌توان به مقصد دیگری برد یا حذف کرد',
   sentAgain: 'به خواست کاربر دوباره فرستاده شد',
   lastTime: (when) => html`، بار آخر ${when}`,
