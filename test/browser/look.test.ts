@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { rowStates } from '../../src/admin/delivery-view.ts'
 import { rig as admin } from '../admin/rig.ts'
-import { ago, row, sink, status } from '../admin/views.ts'
+import { ago, row, sink, source, status } from '../admin/views.ts'
 import { startApp } from '../support/app.ts'
 import { api, bridgeConfig } from '../support/bridge.ts'
 import { useRedis } from '../support/redis.ts'
@@ -53,14 +53,17 @@ describe.each(['en', 'fa'] as const)('the page in %s', (language) => {
         oldestWaitingAt: ago(4_331),
         lastResult: { at: ago(1_223), kind: 'retry', text: 'server_error: 503 maintenance' },
       }),
+      // The longest name that there can be, with no place to break it.
+      sink({ name: 'w'.repeat(40) }),
     ]
+    const sources = [source({ name: 'w'.repeat(40) })]
     const { app } = admin(
-      { status: async () => status({ sinks }) },
+      { status: async () => status({ sinks, sources }) },
       { display: () => ({ timeZone: 'Asia/Tehran', calendar: 'jalali', language }) },
     )
     onTestFinished(() => app.close())
     const { page } = await open(await app.listen({ port: 0, host: '127.0.0.1' }), { width: 360 })
-    for (const width of [360, 700, 870, 1_000, 1_200, 1_366]) {
+    for (const width of [320, 360, 700, 870, 1_000, 1_200, 1_366]) {
       await page.setViewportSize({ width, height: 900 })
       expect([width, await overflowPx(page)]).toEqual([width, 0])
     }

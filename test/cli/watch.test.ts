@@ -65,4 +65,7 @@ it('the completion that is printed completes commands, their options and their a
   expect(fish).toContain(
     "complete -c alert-bridge -n '__fish_seen_subcommand_from status' -l watch -d 'again every",
   )
+  expect(fish.split('\n')).toContain(
+    "complete -c alert-bridge -n '__fish_seen_subcommand_from dead-letters' -a retry",
+  )
 })

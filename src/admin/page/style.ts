@@ -110,7 +110,7 @@ th:first-child, td:first-child { padding-inline-start: 18px; } th:last-child, td
 thead th { font-size: 12.5px; color: var(--soft); padding-block: 10px 8px; white-space: nowrap; }
 tbody tr { border-top: 1px solid var(--line); }
 tbody tr:target { background: var(--hover); box-shadow: inset 3px 0 var(--accent); } [dir=rtl] tbody tr:target { box-shadow: inset -3px 0 var(--accent); }
-tbody th { font-weight: 600; }
+tbody th { font-weight: 600; min-width: 9em; } tbody th, h3 { overflow-wrap: anywhere; }
 table.sinks thead th:nth-child(n+3):nth-child(-n+8), table.letters thead th:nth-child(3), td.number { text-align: end; white-space: nowrap; }
 td.number small { white-space: normal; }
 td.none { color: var(--soft); }
@@ -195,8 +195,8 @@ dialog p, dialog input { unicode-bidi: plaintext; }
   tbody tr { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 10px 12px; padding: 14px; }
   tbody tr:first-child { border-top: 0; }
   tbody th, tbody td, tbody th:first-child, tbody td:last-child { padding: 0; }
-  tbody th { grid-column: 1 / 3; } tbody th small { display: inline; margin-inline-start: 8px; }
-  td.state { text-align: end; } td.state::before { content: none; } td.state .badge { white-space: normal; }
+  tbody th { grid-column: 1 / 3; min-width: 0; } tbody th small { display: inline; margin-inline-start: 8px; }
+  td.state { text-align: end; margin-inline-start: -12px; } td.state::before { content: none; } td.state .badge { white-space: normal; }
   td.state small { grid-column: 1 / -1; }
   tbody td::before { content: attr(data-label); display: block; font-size: 12.5px; color: var(--soft); }
   td.number { text-align: start; white-space: normal; }
