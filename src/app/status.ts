@@ -67,7 +67,7 @@ export async function readStatus(deps: StatusDeps): Promise<RuntimeStatus> {
     ask('what was left behind', () => orphanService.list()),
     ask('the processes', () => orphanService.processes()),
     ask('the pauses', () => deps.pauses.list()),
-    ask('the breakers', () => Promise.all(sinkNames.map((name) => breakerStore.read(name)))),
+    ask('the breakers', () => breakerStore.readAll(sinkNames)),
     Promise.all(configured.map((source) => viewOf(source, detected.get(source.name) ?? null, deps))),
   ])
   const sinks = [...valuesOf(active.sinks)].map(([name, { sink }], at) => {

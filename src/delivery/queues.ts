@@ -41,6 +41,11 @@ export interface SinkQueues {
   waiting(): Promise<number>
   /** How many records of jobs acknowledged at or after `sinceMs` are kept. */
   completedSince(sink: string, sinceMs: number): Promise<number>
+  /** How many were acknowledged, and how many given up on, at or after each of these instants; one command for all. */
+  endedSince(
+    sink: string,
+    sinceMs: readonly number[],
+  ): Promise<readonly (readonly [done: number, dead: number])[]>
   /** The sinks that have dead letters from `sinceMs` or later, or where Redis could not say; one command for all. */
   failingSince(sinceMs: number): Promise<ReadonlySet<string>>
   /** How many dead letters are from `sinceMs` or later. */
@@ -143,6 +148,10 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>, refused
       return new Set((some as readonly number[]).map((at) => sinks[at - 1] ?? ''))
     },
     failedSince: (sink, sinceMs) => redis.zcount(queueOf(sink).toKey('failed'), sinceMs, '+inf'),
+    async endedSince(sink, sinceMs) {
+      const keys = ['completed', 'failed'].map((name) => queueOf(sink).toKey(name))
+      return (await redis.eval(endedScript, keys.length, ...keys, ...sinceMs)) as [number, number][]
+    },
     completedSince: (sink, sinceMs) => redis.zcount(queueOf(sink).toKey('completed'), sinceMs, '+inf'),
     async enqueue(jobs) {
       const bySink = [...Map.groupBy(jobs, (job) => job.sink)]
@@ -176,6 +185,15 @@ for at = 1, #KEYS do
   if redis.pcall('ZCOUNT', KEYS[at], ARGV[1], '+inf') ~= 0 then some[#some + 1] = at end
 end
 return some
+`
+
+/** KEYS what was acknowledged, what was given up on · ARGV since when, any number of times · Returns both counts of each. */
+const endedScript = `
+local counts = {}
+for at, since in ipairs(ARGV) do
+  counts[at] = { redis.call('ZCOUNT', KEYS[1], since, '+inf'), redis.call('ZCOUNT', KEYS[2], since, '+inf') }
+end
+return counts
 `
 
 /** The queue of one sink on a connection of the caller, which stays open when the queue is closed. */

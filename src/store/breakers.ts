@@ -9,6 +9,8 @@ import type { RedisClient } from './redis.ts'
  */
 export interface BreakerStore {
   read(sink: string): Promise<StoredBreaker | undefined>
+  /** In the order of the names; one command for all. */
+  readAll(sinks: readonly string[]): Promise<readonly (StoredBreaker | undefined)[]>
   write(sink: string, breaker: Pick<StoredBreaker, 'reason' | 'sinceMs'>): Promise<void>
   /**
    * Extends the entry; false when there is none any more: another process found that the sink answers, or Redis lost it.
@@ -29,12 +31,17 @@ export interface StoredBreaker {
 }
 
 export function createBreakerStore(redis: RedisClient, prefix: string): BreakerStore {
+  const readAll: BreakerStore['readAll'] = async (sinks) => {
+    if (sinks.length === 0) return []
+    const keys = sinks.map((sink) => breakerKey(prefix, sink))
+    const stored = await redis.eval(readScript, keys.length, ...keys)
+    return (stored as [string, number][]).map(([text, leftMs]) =>
+      storedBreaker(text === '' ? null : text, leftMs),
+    )
+  }
   return {
-    async read(sink) {
-      const key = breakerKey(prefix, sink)
-      const [text, leftMs] = await Promise.all([redis.get(key), redis.pttl(key)])
-      return storedBreaker(text, leftMs)
-    },
+    read: async (sink) => (await readAll([sink]))[0],
+    readAll,
     async write(sink, { reason, sinceMs }) {
       await redis.set(breakerKey(prefix, sink), JSON.stringify({ reason, sinceMs }), 'PX', breakerKeptMs)
     },
@@ -46,6 +53,13 @@ export function createBreakerStore(redis: RedisClient, prefix: string): BreakerS
     },
   }
 }
+
+/** KEYS breakers · Returns of each its text, '' when nothing is stored, and until when it lasts (ms). */
+const readScript = `
+local all = {}
+for at = 1, #KEYS do all[at] = { redis.call('GET', KEYS[at]) or '', redis.call('PTTL', KEYS[at]) } end
+return all
+`
 
 /** KEYS the breaker · ARGV how long one that is to end lasts at most (ms) */
 const clearScript = `

@@ -59,9 +59,10 @@ export function createNameStore(redis: RedisClient, prefix: string): NameStore {
     const stored = Object.entries(await redis.hgetall(sourcesKey))
     return new Map(stored.map(([name, text]) => [name, knownOf(text)]))
   }
-  /** What is asked for in one turn of the event loop is read once, after it: a thousand sources that start ask together. */
-  let asked: Promise<ReadonlyMap<string, KnownSource>> | undefined
-  const membersServed = async () => textsSchema.parse(await redis.eval(servedScript, 1, servedKey, servedMs))
+  const sources = onceATurn(readSources)
+  const membersServed = onceATurn(async () =>
+    textsSchema.parse(await redis.eval(servedScript, 1, servedKey, servedMs)),
+  )
   return {
     sinks: async () => (await redis.smembers(sinksKey)).sort(),
     async serve(process, sinks, about) {
@@ -83,13 +84,7 @@ export function createNameStore(redis: RedisClient, prefix: string): NameStore {
     async processes() {
       return (await membersServed()).flatMap((member) => processOf(member) ?? [])
     },
-    sources() {
-      asked ??= untilAllAsked().then(() => {
-        asked = undefined
-        return readSources()
-      })
-      return asked
-    },
+    sources,
     async addSource(name, known) {
       await redis.hset(sourcesKey, name, storedSource(known))
     },
@@ -106,6 +101,18 @@ export function createNameStore(redis: RedisClient, prefix: string): NameStore {
         }
       await redis.set(foundKey, String(Date.now()))
     },
+  }
+}
+
+/** What is asked for in one turn of the event loop is read once, after it: a thousand sources that start ask together. */
+function onceATurn<T>(read: () => Promise<T>): () => Promise<T> {
+  let asked: Promise<T> | undefined
+  return () => {
+    asked ??= untilAllAsked().then(() => {
+      asked = undefined
+      return read()
+    })
+    return asked
   }
 }
 

@@ -1,6 +1,8 @@
+import type { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
 import { firedAlertOf } from '../../src/alert/job.ts'
 import { collectQueues } from '../../src/delivery/collect.ts'
+import { sinkActivity } from '../../src/delivery/records/activity.ts'
 import { createDeadLetters } from '../../src/delivery/records/dead-letters.ts'
 import { createDeliveryLog } from '../../src/delivery/records/delivery-log.ts'
 import { fillFiredAlerts } from '../../src/delivery/records/fill-fired-alerts.ts'
@@ -196,6 +198,38 @@ describe('the list of deliveries', () => {
     expect(hook).toMatchObject({ sink: 'hook', paused: false, counts: { completed: 2, waiting: 0 } })
     expect(hook?.lastDeliveredAtMs).toBeGreaterThan(Date.now() - 60_000)
     expect(desk).toMatchObject({ sink: 'desk', paused: true, counts: { completed: 0, waiting: 2 } })
+  })
+
+  it('costs Redis one command a sink, and the bars of its day another', async () => {
+    const { queues, sender } = rig(server, ['hook', 'desk'])
+    await queues.queue('desk').pause()
+    const sending = sender([
+      testSink('hook', ({ id }) => (id === 2 ? rejected : delivered)),
+      testSink('desk'),
+    ])
+    await queues.enqueue([...jobs('hook', 1, 2), ...jobs('desk', 1, 1)])
+    await until('sent', async () => (await queues.queue('hook').getCompletedCount()) === 1)
+    await until('dead', async () => (await queues.queue('hook').getFailedCount()) === 1)
+    await sending.stop()
+    const asked: string[] = []
+    const redis = queues.redis as Redis
+    const send = redis.sendCommand.bind(redis)
+    redis.sendCommand = (...given) => {
+      asked.push(given[0].name)
+      return send(...given)
+    }
+    const [hook, desk] = await createDeliveryLog({ queues, targets }).sinks(Date.now() - 60_000)
+    expect(hook).toMatchObject({
+      ...{ deliveredSince: 1, endedOfLate: 2, counts: { completed: 1, failed: 1 } },
+      lastDeadReason: 'rejected: 400 no',
+    })
+    expect(desk).toMatchObject({ paused: true, counts: { waiting: 1 }, endedOfLate: 0 })
+    // The second asks how many ended since what waits was queued.
+    expect(asked).toEqual(['eval', 'eval', 'eval'])
+    const stored = { read: async () => [] }
+    const [ofHook] = await sinkActivity(queues, stored, Date.now())
+    expect(ofHook?.hours.at(-1)).toEqual({ delivered: 1, dead: 1 })
+    expect(asked).toHaveLength(5)
   })
 
   it('tells how many ended since what waits was queued, not those before it', async () => {

@@ -1,6 +1,6 @@
 import type { LagView, LastResult, SinkView } from '../../admin/status-view.ts'
 import { cut } from '../../alert/text.ts'
-import { paceMs, type SinkQueueView } from '../../delivery/records/delivery-log.ts'
+import { paceMs, type SinkQueueView } from '../../delivery/records/sink-queue.ts'
 import type { LaneState } from '../../delivery/sender.ts'
 import { breakerFreshMs, type StoredBreaker } from '../../store/breakers.ts'
 import type { Pause } from '../../store/pauses.ts'

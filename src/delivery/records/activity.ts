@@ -19,18 +19,14 @@ export async function sinkActivity(
   const work = queues.sinks.map(async (sink): Promise<SinkActivity> => {
     // Each count is of all since then: that of an hour is the difference of two.
     const since = Array.from({ length: hours + 1 }, (_, at) => nowMs - (hours - at) * hourMs)
-    const [quarters, delivered, dead] = await Promise.all([
-      stored.read(sink, nowMs),
-      Promise.all(since.map((fromMs) => queues.completedSince(sink, fromMs))),
-      Promise.all(since.map((fromMs) => queues.failedSince(sink, fromMs))),
-    ])
-    const inHour = (counts: readonly number[], at: number) => (counts[at] ?? 0) - (counts[at + 1] ?? 0)
+    const [quarters, ended] = await Promise.all([stored.read(sink, nowMs), queues.endedSince(sink, since)])
+    const inHour = (which: 0 | 1, at: number) => (ended[at]?.[which] ?? 0) - (ended[at + 1]?.[which] ?? 0)
     return {
       sink,
       quarters,
       hours: Array.from({ length: hours }, (_, at) => ({
-        delivered: inHour(delivered, at),
-        dead: inHour(dead, at),
+        delivered: inHour(0, at),
+        dead: inHour(1, at),
       })),
     }
   })

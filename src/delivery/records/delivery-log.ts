@@ -1,10 +1,9 @@
-import { given } from '../../lib/given.ts'
 import { within } from '../../lib/time-limit.ts'
-import { answerText } from '../follow-up.ts'
 import { readDueMs } from '../queue-view.ts'
 import { type AlertQueue, jobIdsOf, type SinkQueues } from '../queues.ts'
 import { type AttemptRecord, parseAttemptRecord, recordsMax } from './attempt-record.ts'
 import { type JobState, type JobView, jobStates, viewOfJob } from './job-view.ts'
+import { readSinkQueue, type SinkQueueView } from './sink-queue.ts'
 
 /**
  * The state of the alerts, read from the queues themselves, which are the only record. Every call ends within a limit
@@ -27,25 +26,6 @@ export interface JobHistory extends JobView {
   readonly history: readonly AttemptRecord[]
 }
 
-export interface SinkQueueView {
-  readonly sink: string
-  readonly paused: boolean
-  readonly counts: Readonly<Record<JobState, number>>
-  readonly lastDeliveredAtMs?: number
-  /** What the sink answered then. */
-  readonly lastAnswer?: string
-  readonly lastDeadAtMs?: number
-  /** Why the last dead letter was given up on. */
-  readonly lastDeadReason?: string
-  readonly deliveredSince: number
-  /** When the alert that is next to be sent was queued, or an operator asked for it. */
-  readonly oldestWaitingAtMs?: number
-  /** How many were acknowledged or given up on within `paceMs`, and since that one was queued where one waits. */
-  readonly endedOfLate: number
-  /** Dead letters since the last acknowledgement. */
-  readonly refusedInARow: number
-}
-
 interface DeliveryLogOptions {
   readonly queues: SinkQueues
   /** The targets of each sink, as the sink itself names them. */
@@ -57,9 +37,6 @@ interface DeliveryLogOptions {
 }
 
 const listLimitMax = 500
-
-/** Over how long the pace of a sink is measured. */
-export const paceMs = 5 * 60_000
 
 export function createDeliveryLog({ queues, targets, orphans }: DeliveryLogOptions): DeliveryLog {
   return {
@@ -90,7 +67,7 @@ export function createDeliveryLog({ queues, targets, orphans }: DeliveryLogOptio
       return views.filter((view) => view !== undefined)
     },
     async sinks(sinceMs = 0) {
-      const views = queues.sinks.map((sink) => sinkView(sink, queues, sinceMs))
+      const views = queues.sinks.map((sink) => readSinkQueue(sink, queues, sinceMs))
       return within(readTimeoutMs, 'reading the queues', Promise.all(views))
     },
   }
@@ -145,44 +122,4 @@ async function viewOf({ sink, queue, state, jobId }: Listed): Promise<JobView | 
     state === 'delayed' ? readDueMs(queue, jobId) : undefined,
   ])
   return job && viewOfJob(sink, job, state, dueMs)
-}
-
-function answerOf(stored: unknown): string | undefined {
-  const record = parseAttemptRecord(stored)
-  return record && (answerText(record) || undefined)
-}
-
-async function sinkView(sink: string, queues: SinkQueues, sinceMs: number): Promise<SinkQueueView> {
-  const queue = queues.queue(sink)
-  const [counts, paused, [lastDelivered], [lastDead], [next], deliveredSince] = await Promise.all([
-    queue.getJobCounts(...jobStates),
-    queue.isPaused(),
-    queue.getJobs(['completed'], 0, 0, false),
-    queue.getJobs(['failed'], 0, 0, false),
-    queue.getJobs(['wait'], 0, 0, true),
-    queues.completedSince(sink, sinceMs),
-  ])
-  const oldestWaitingAtMs = next && Math.max(next.timestamp, next.data.requestedAtMs ?? 0)
-  const ofLateMs = Math.max(Date.now() - paceMs, oldestWaitingAtMs ?? 0)
-  const [refusedInARow, ...ended] = await Promise.all([
-    queues.failedSince(sink, (lastDelivered?.finishedOn ?? 0) + 1),
-    queues.completedSince(sink, ofLateMs),
-    queues.failedSince(sink, ofLateMs),
-  ])
-  const numbers = Object.fromEntries(jobStates.map((state) => [state, counts[state] ?? 0]))
-  return {
-    sink,
-    paused,
-    deliveredSince,
-    counts: numbers as Record<JobState, number>,
-    ...(lastDelivered?.finishedOn === undefined ? {} : { lastDeliveredAtMs: lastDelivered.finishedOn }),
-    ...given({
-      lastAnswer: answerOf(lastDelivered?.returnvalue),
-      lastDeadAtMs: lastDead?.finishedOn,
-      lastDeadReason: lastDead?.failedReason,
-      oldestWaitingAtMs,
-    }),
-    endedOfLate: ended.reduce((sum, count) => sum + count, 0),
-    refusedInARow,
-  }
 }

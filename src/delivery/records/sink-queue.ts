@@ -1,0 +1,119 @@
+import { readJson } from '../../alert/value.ts'
+import { given } from '../../lib/given.ts'
+import { answerText } from '../follow-up.ts'
+import type { SinkQueues } from '../queues.ts'
+import { parseAttemptRecord } from './attempt-record.ts'
+import { type JobState, jobStates } from './job-view.ts'
+
+/** One sink's queue as the status shows it. */
+export interface SinkQueueView {
+  readonly sink: string
+  readonly paused: boolean
+  readonly counts: Readonly<Record<JobState, number>>
+  readonly lastDeliveredAtMs?: number
+  /** What the sink answered then. */
+  readonly lastAnswer?: string
+  readonly lastDeadAtMs?: number
+  /** Why the last dead letter was given up on. */
+  readonly lastDeadReason?: string
+  readonly deliveredSince: number
+  /** When the alert that is next to be sent was queued, or an operator asked for it. */
+  readonly oldestWaitingAtMs?: number
+  /** How many were acknowledged or given up on within `paceMs`, and since that one was queued where one waits. */
+  readonly endedOfLate: number
+  /** Dead letters since the last acknowledgement. */
+  readonly refusedInARow: number
+}
+
+/** Over how long the pace of a sink is measured. */
+export const paceMs = 5 * 60_000
+
+/** One command, or two where an alert has waited for less than `paceMs`: an open status page asks for every sink each second. */
+export async function readSinkQueue(
+  sink: string,
+  queues: Pick<SinkQueues, 'redis' | 'queue' | 'endedSince'>,
+  sinceMs: number,
+): Promise<SinkQueueView> {
+  const queue = queues.queue(sink)
+  const paceFromMs = Date.now() - paceMs
+  const keys = ['meta', ...stateNames, ''].map((name) => queue.toKey(name))
+  const reading = queues.redis.eval(sinkQueueScript, keys.length, ...keys, sinceMs, paceFromMs)
+  const [paused, sizes, done, dead, next, deliveredSince, ended, refusedInARow] =
+    (await reading) as SinkQueueAnswer
+  const [finishedOn, returnvalue] = done
+  const [deadOn, lastDeadReason] = dead
+  const oldestWaitingAtMs = waitingSince(next)
+  const isShorter = oldestWaitingAtMs !== undefined && oldestWaitingAtMs > paceFromMs
+  const [[doneOfLate, deadOfLate] = [0, 0]] = isShorter
+    ? await queues.endedSince(sink, [oldestWaitingAtMs])
+    : [ended]
+  const answer = parseAttemptRecord(returnvalue)
+  return {
+    sink,
+    paused: paused === 1,
+    deliveredSince,
+    counts: Object.fromEntries(jobStates.map((state, at) => [state, sizes[at] ?? 0])) as Record<
+      JobState,
+      number
+    >,
+    ...given({
+      lastDeliveredAtMs: instantOf(finishedOn),
+      lastAnswer: answer && (answerText(answer) || undefined),
+      lastDeadAtMs: instantOf(deadOn),
+      lastDeadReason: lastDeadReason || undefined,
+      oldestWaitingAtMs,
+    }),
+    endedOfLate: doneOfLate + deadOfLate,
+    refusedInARow,
+  }
+}
+
+/** The keys of `jobStates`, in BullMQ's words. */
+const stateNames = jobStates.map((state) => (state === 'waiting' ? 'wait' : state))
+
+/** Fields that a job lacks, and all of a job that is not there, are null. */
+type Fields = readonly [string | null, string | null] | readonly []
+
+type SinkQueueAnswer = [number, readonly number[], Fields, Fields, Fields, number, [number, number], number]
+
+function instantOf(stored: string | null | undefined): number | undefined {
+  return Number(stored ?? 0) || undefined
+}
+
+/** An alert that an operator asked to send again waits since then. */
+function waitingSince([timestamp, data]: Fields): number | undefined {
+  if (timestamp === undefined || timestamp === null) return undefined
+  const { requestedAtMs } = (readJson(data ?? '') ?? {}) as { requestedAtMs?: unknown }
+  return Math.max(Number(timestamp), typeof requestedAtMs === 'number' ? requestedAtMs : 0)
+}
+
+/**
+ * KEYS meta, wait, active, delayed, completed, failed, start of a job's key · ARGV since when acknowledgements are counted, and since when
+ * all that ended · Returns whether it is paused, how many there are in each state, fields of the last that was acknowledged, the last
+ * that was given up on and the next to be sent, both counts, and how many were given up on since the last acknowledgement.
+ */
+const sinkQueueScript = `
+local function fieldsOf(id, ...)
+  if not id then return {} end
+  return redis.call('HMGET', KEYS[7] .. id, ...)
+end
+local done = fieldsOf(redis.call('ZREVRANGE', KEYS[5], 0, 0)[1], 'finishedOn', 'returnvalue')
+local dead = fieldsOf(redis.call('ZREVRANGE', KEYS[6], 0, 0)[1], 'finishedOn', 'failedReason')
+local since = (tonumber(done[1] or 0) or 0) + 1
+return {
+  redis.call('HEXISTS', KEYS[1], 'paused'),
+  {
+    redis.call('LLEN', KEYS[2]),
+    redis.call('LLEN', KEYS[3]),
+    redis.call('ZCARD', KEYS[4]),
+    redis.call('ZCARD', KEYS[5]),
+    redis.call('ZCARD', KEYS[6]),
+  },
+  done,
+  dead,
+  fieldsOf(redis.call('LINDEX', KEYS[2], -1), 'timestamp', 'data'),
+  redis.call('ZCOUNT', KEYS[5], ARGV[1], '+inf'),
+  { redis.call('ZCOUNT', KEYS[5], ARGV[2], '+inf'), redis.call('ZCOUNT', KEYS[6], ARGV[2], '+inf') },
+  redis.call('ZCOUNT', KEYS[6], since, '+inf'),
+}
+`
