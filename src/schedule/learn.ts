@@ -72,13 +72,19 @@ export function learnPoll(
   const planMs = planGapMs(options, expectation)
   const sinceMs = Math.max(fromMs, poll.atMs - Math.max(outageMs, planMs))
   const fired = poll.firedAtMs.toSorted((a, b) => a - b)
-  const events = eventsOf(recent.event, fired, (at) => expectedRate(expectation, at))
+  // A shorter outage, too, is not the plan's doing: the guard would keep it at the even pace for weeks.
+  const isPlanned =
+    expectation !== undefined &&
+    sinceMs === fromMs &&
+    !wasBehind &&
+    poll.atMs - fromMs <= planGapsMax * planMs
+  const readable = isPlanned ? readableAt(fired, fromMs, poll.atMs) : fired
+  const events = eventsOf(recent.event, readable, (at) => expectedRate(expectation, at))
   const current = events.filter((at) => at >= sinceMs || sinceMs === fromMs)
   if (expectation && sinceMs === fromMs) {
     for (const at of current) judge(memory, expectation, at)
     spendUntil(memory.family, expectation.paces, poll.atMs)
-    // A shorter outage, too, is not the plan's doing: the guard would keep it at the even pace for weeks.
-    if (!wasBehind && poll.atMs - fromMs <= planGapsMax * planMs)
+    if (isPlanned)
       noteWaits(memory.guard, expectation.forecast.day, memory.family.unitsPerDay, {
         ...{ fromMs, atMs: poll.atMs, firedAtMs: fired },
       })
@@ -91,6 +97,24 @@ export function learnPoll(
   const expected = expectation ? expectedBetween(expectation.forecast, sinceMs, poll.atMs) : 0
   noteEvents(recent, poll.atMs, current, expected)
   return profileChanged
+}
+
+/**
+ * When each row could be read, ascending. One whose alert had fired before a poll that did not show it, or fires ahead of the clock,
+ * came into the feed at any time between the two polls: such events are spread over the gap. Polls are for rows, not for firings.
+ */
+function readableAt(firedAtMs: readonly number[], fromMs: number, atMs: number): number[] {
+  // Before the first poll, all rows are history.
+  if (fromMs >= atMs) return [...firedAtMs]
+  const isOdd = (at: number) => at < fromMs || at > atMs
+  const odd = firedAtMs.filter(isOdd)
+  const events = eventsOf({ startMs: Number.NEGATIVE_INFINITY, counted: 0 }, odd, () => 0)
+  let before = 0
+  const spread = odd.map((at) => {
+    while ((events[before] ?? Number.POSITIVE_INFINITY) <= at) before++
+    return Math.round(fromMs + ((before - 0.5) / events.length) * (atMs - fromMs))
+  })
+  return [...firedAtMs.filter((at) => !isOdd(at)), ...spread].sort((a, b) => a - b)
 }
 
 /** What alerts say of the announced evaluations; a row can be read between two polls, whatever its clock shows. */

@@ -102,7 +102,7 @@ class LearnedSchedule implements Schedule {
       ...{ paces, budget, limits, floor, lastAtMs },
       family: memory.family,
       guard: memory.guard,
-      marks: budget.unitsPerDay >= markUnitsMin ? this.#marks : undefined,
+      marks: this.#mayFollowMarks(budget) ? this.#marks : undefined,
       markPeriod: this.#markPeriod,
       lateMs: memory.phase.lateMs,
       hotUntilMs: memory.hotUntilMs,
@@ -110,6 +110,11 @@ class LearnedSchedule implements Schedule {
       minIntervalMs: options.minIntervalMs,
     }
     return this.#follow(moment, this.#expectation) ?? decide(moment)
+  }
+
+  /** A poll a mark may be slower than even ones, which is only allowed with what was won (alerts dated by the minute: 1.25 of even). */
+  #mayFollowMarks({ unitsPerDay }: BudgetView): boolean {
+    return unitsPerDay >= markUnitsMin && this.#memory.guard.won > 0
   }
 
   /** The next poll along the announced evaluations, while they are followed. */

@@ -61,6 +61,13 @@ describe('the account', () => {
     expect(guard.long).toBe(1)
   })
 
+  it('does not thank the plan for an alert that is dated ahead of the poll that found it', () => {
+    const guard = emptyGuard()
+    const before = guard.won
+    noteWaits(guard, day, units, { fromMs: 11.5 * hourMs, atMs: 12.5 * hourMs, firedAtMs: [12.6 * hourMs] })
+    expect(guard.won - before).toBeCloseTo(0.03, 9)
+  })
+
   it('fades from day to day', () => {
     const guard = accountOf(100, 0.75)
     const won = guard.won

@@ -39,21 +39,37 @@ it('a smaller budget that the API grants is planned as if the config had said so
   expect(learned).toBeLessThan(1.1 * (knew ?? 0))
 })
 
+const hourMs = 3_600_000
+const tehranDayOf = (at: number) =>
+  Math.floor((at + 3.5 * hourMs) / (24 * hourMs)) * 24 * hourMs - 3.5 * hourMs
+
 it.each([
-  ['each a minute and a half after its alert fired', (_: number) => 90_000],
-  ['one in twenty an hour after its alert fired', (index: number) => (index % 20 === 0 ? 3_600_000 : 0)],
-])('rows that the feed shows late, %s, leave the plan what it wins', (_, delayMs) => {
-  const options = benchOptions(400)
-  const schedule = createSchedule(options, undefined)
-  const observe = schedule.observe.bind(schedule)
-  const alerts = createTrace('market', 11, 21).times.map((at, index) => [at + delayMs(index), at] as const)
-  const firedAt = new Map(alerts)
-  schedule.observe = (poll) =>
-    observe({ ...poll, firedAtMs: poll.firedAtMs.map((at) => firedAt.get(at) ?? at) })
-  const shown = alerts.map(([at]) => at).sort((a, b) => a - b)
-  const ours = summarizeLags(simulate(shown, schedule, options).lagsMs)
-  expect(ours.mean).toBeLessThanOrEqual(0.6 * summarizeLags(evenLags(shown, options)).mean)
-})
+  ['each a minute and a half before its row was shown', 400, 'market', 0.6, (at: number) => at - 90_000],
+  [
+    'one in twenty an hour before',
+    400,
+    'market',
+    0.6,
+    (at: number, index: number) => (index % 20 === 0 ? at - hourMs : at),
+  ],
+  ['each six hours before', 400, 'market', 0.6, (at: number) => at - 6 * hourMs],
+  ['each as if in another zone, at ten units', 10, 'market', 0.75, (at: number) => at - 3.5 * hourMs],
+  ['by the day alone', 400, 'market', 0.65, tehranDayOf],
+  ['in whole minutes', 2_000, 'flat', 1.05, (at: number) => Math.floor(at / 60_000) * 60_000],
+] as const)(
+  'alerts that are dated %s (%d units, %s): %d of even polls at most',
+  (_, units, scenario, limit, dateOf) => {
+    const options = benchOptions(units)
+    const schedule = createSchedule(options, undefined)
+    const observe = schedule.observe.bind(schedule)
+    const shown = createTrace(scenario, 11, scenario === 'flat' ? 6 : 21).times
+    const dates = new Map(shown.map((at, index) => [at, dateOf(at, index)]))
+    schedule.observe = (poll) =>
+      observe({ ...poll, firedAtMs: poll.firedAtMs.map((at) => dates.get(at) ?? at) })
+    const ours = summarizeLags(simulate(shown, schedule, options).lagsMs)
+    expect(ours.mean).toBeLessThanOrEqual(limit * summarizeLags(evenLags(shown, options)).mean)
+  },
+)
 
 it('ten polls a day come where they help most', () => {
   const { mean, p99, longest } = compareKind(

@@ -27,7 +27,7 @@ const totalMax = 2_000
 const gainToLock = 16
 const gainToStayLocked = 4
 const gainMax = 40
-/** A row that comes later than this came late for a reason of its own. */
+/** A row that comes later than this came late for a reason of its own: the second at which it fired does not say when it can be read. */
 const lateMsMax = 30_000
 
 export function emptyPhase(): Phase {
@@ -38,7 +38,9 @@ export function emptyPhase(): Phase {
 
 /** Counts a firing; `readableFromMs` is the last poll that might have shown it already and did not. */
 export function countFiring(phase: Phase, firedAtMs: number, readableFromMs: number): void {
-  noteLateness(phase, readableFromMs - firedAtMs)
+  const latenessMs = readableFromMs - firedAtMs
+  if (latenessMs > lateMsMax) return
+  noteLateness(phase, latenessMs)
   const wholeSecond = Math.floor(firedAtMs / 1_000)
   if (wholeSecond === phase.lastSecond) return
   phase.lastSecond = wholeSecond
@@ -89,7 +91,6 @@ function settle(gain: number, odds: number): number {
 
 /** Rises to a lateness that was seen, and falls slowly, so that polls after a mark are not too early for its rows. */
 function noteLateness(phase: Phase, latenessMs: number): void {
-  if (latenessMs > lateMsMax) return
   if (latenessMs > phase.lateMs) phase.lateMs = latenessMs + 250
   else phase.lateMs = phase.lateMs < 50 ? 0 : phase.lateMs * 0.99
 }

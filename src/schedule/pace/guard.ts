@@ -67,7 +67,7 @@ export function noteWaits(
   for (const at of firedAtMs) {
     // Of such a row nobody knows how much of the gap it waited: for p99 all of it counts.
     if (atMs - Math.max(at, fromMs) > longIntervals * gapMs) guard.long++
-    const readableMs = at < fromMs ? (fromMs + atMs) / 2 : at
+    const readableMs = at < fromMs || at > atMs ? (fromMs + atMs) / 2 : at
     const lost = (atMs - evenPollAfter(day, gapMs, readableMs)) / (gapMs / 2)
     guard.won += allowedExcess - lost
   }
