@@ -163,6 +163,41 @@ describe('with the token', () => {
     expect((await app.inject('/api/v1/audit?limit=1000')).json().data).toHaveLength(103)
   })
 
+  test('whatever changes something is recorded', async () => {
+    const { app, post, audited } = rig()
+    await post('/-/reload')
+    await post('/api/v1/dead-letters/retry', { all: true })
+    await post('/api/v1/dead-letters/drop', { all: true })
+    await post('/api/v1/replay', { ids: ['main.1'] })
+    await post('/api/v1/quarantine/retry', { all: true })
+    await post('/api/v1/quarantine/drop', { all: true })
+    for (const done of ['pause', 'resume', 'probe']) await post(`/api/v1/sinks/ops-slack/${done}`)
+    await post('/api/v1/sources/main/hot', { for: '1h' })
+    await post('/api/v1/sources/main/hot/end')
+    await post('/api/v1/orphans/old-slack/move', { to: 'ops-slack' })
+    await post('/api/v1/orphans/old-slack/drop')
+    await post('/api/v1/silences', { match: { symbol: ['a'] }, for: '1h' })
+    const headers = { authorization: `Bearer ${token}` }
+    await app.inject({ method: 'DELETE', url: '/api/v1/silences/s1', headers })
+    expect(audited.map(({ action }) => action).toReversed()).toEqual([
+      'reload',
+      'retry dead letters',
+      'drop dead letters',
+      'send again',
+      'retry unreadable rows',
+      'drop unreadable rows',
+      'pause sink',
+      'resume sink',
+      'probe sink',
+      'poll more often',
+      'poll as planned',
+      'move orphan',
+      'drop orphan',
+      'silence',
+      'end silence',
+    ])
+  })
+
   test('the record says what an order was for, also where it names no alert', async () => {
     const { post, audited } = rig()
     const [since, until] = [iso(nowMs - hourMs), iso(nowMs)]

@@ -52,10 +52,11 @@ export const actScript = `
   const bodyOf = (act) => {
     const body = structuredClone(act.body ?? {})
     for (const input of $('-fields').querySelectorAll('input, select')) {
-      if (!input.value) continue
+      const value = input.value.trim()
+      if (!value) continue
       const [first, second] = input.name.split('.')
-      if (second) body[first] = { ...body[first], [second]: [input.value] }
-      else body[first] = input.value
+      if (second) body[first] = { ...body[first], [second]: [value] }
+      else body[first] = value
     }
     return act.method === 'DELETE' ? undefined : body
   }

@@ -169,6 +169,16 @@ describe('the status page', () => {
     expect(words(text)).toContain('4: disabled: نماد بسته and 2 more')
   })
 
+  test('says of a process that only polls, or only sends, which of them it does', async () => {
+    const mastheadOf = async (role: 'all' | 'poller' | 'sender') => {
+      const { text } = await page({ status: async () => status({ role }) })
+      return words(text.slice(text.indexOf('<h1'), text.indexOf('class="verdict')))
+    }
+    expect(await mastheadOf('poller')).toContain('poller only')
+    expect(await mastheadOf('sender')).toContain('sender only')
+    expect(await mastheadOf('all')).not.toContain('only')
+  })
+
   test('tells at a glance that all is well, and what is polled and sent', async () => {
     const { response, text } = await page()
     expect(response.statusCode).toBe(200)
