@@ -1,7 +1,7 @@
 import type { Purpose } from '../telemetry/metrics.ts'
 
 /** What units are spent for, in words for people. */
-export const purposeWords: Readonly<Record<Purpose, string>> = {
+export const purposeWords: Readonly<Record<Purpose | 'unknown', string>> = {
   poll: 'polls',
   walk: 'catching up',
   sweep: 'late rows',
@@ -9,4 +9,5 @@ export const purposeWords: Readonly<Record<Purpose, string>> = {
   rules: 'rules',
   context: 'context',
   api: 'api',
+  unknown: 'not known',
 }

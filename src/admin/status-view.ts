@@ -146,8 +146,11 @@ export interface RulesStatus {
 
 export interface BudgetStatus {
   readonly unitsUsed: number
-  /** What they were spent for, the most first; units that other programs of the account may have spent are in none. */
-  readonly spentFor: readonly { readonly purpose: Purpose; readonly units: number }[]
+  /**
+   * What they were spent for, the most first; units that other programs of the account may have spent are in none. Unknown is last: what
+   * was spent of the API's own day before a refusal showed when that begins, and what Redis has lost.
+   */
+  readonly spentFor: readonly { readonly purpose: Purpose | 'unknown'; readonly units: number }[]
   readonly unitsPerDay: number
   readonly startedAt: string
   readonly resetsAt: string

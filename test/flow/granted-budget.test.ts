@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import type { SourcePlanView } from '../../src/admin/ports.ts'
+import type { BudgetStatus } from '../../src/admin/status-view.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts'
 import { budgetDay, grantSchema } from '../../src/schedule/budget.ts'
@@ -39,6 +40,20 @@ it('an API that grants fewer units than the config is believed: told, shown, nev
   await pass(900)
   expect(sandbox.requests).toHaveLength(calls)
   expect(calls).toBe(6)
+}, 30_000)
+
+it("all units of the API's own day are shown by what they were spent for, also those from before it was known", async () => {
+  const resetMs = Date.now() + hourMs
+  const { app } = await rig(budgetUntil('unitsPerDay: 50', Date.now() + 12 * hourMs), {
+    unitsPerDay: 3,
+    resets: () => resetMs,
+  })
+  const budget = async () =>
+    (await api<{ sources: { budget: BudgetStatus | null }[] }>(app.url, '/api/v1/status')).sources[0]?.budget
+  await until("the API's own day", async () => (await budget())?.note?.includes('starts anew') ?? false)
+  const { unitsUsed, spentFor } = (await budget()) ?? {}
+  expect(unitsUsed).toBe(3)
+  expect(spentFor).toEqual([{ purpose: 'unknown', units: 3 }])
 }, 30_000)
 
 it('a spent budget is waited for until the API said, though the config has units left', async () => {

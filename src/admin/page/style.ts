@@ -96,7 +96,7 @@ h3 { font-size: 16px; }
 .parts span { display: inline-flex; align-items: center; gap: 5px; } .swatch { width: 8px; height: 8px; }
 .budget rect.poll { fill: var(--accent); } .budget rect.context { fill: var(--ok-fill); } .budget rect.walk { fill: var(--warning-fill); }
 .budget rect.history { fill: color-mix(in srgb, var(--accent) 45%, var(--panel)); } .budget rect.rules { fill: color-mix(in srgb, var(--ok-fill) 45%, var(--panel)); }
-.budget rect.sweep { fill: color-mix(in srgb, var(--warning-fill) 45%, var(--panel)); } .budget rect.api { fill: var(--soft); }
+.budget rect.sweep { fill: color-mix(in srgb, var(--warning-fill) 45%, var(--panel)); } .budget rect.api { fill: var(--soft); } .budget rect.unknown { fill: var(--track); }
 .bar .mark { fill: var(--ink); stroke: var(--panel); stroke-width: 2; paint-order: stroke; }
 .day { margin: 14px 0 0; } .day svg { display: block; } .day text { fill: var(--soft); font-size: 11px; direction: ltr; }
 .day .note { color: var(--soft); font-size: 12.5px; margin-top: 3px; } .day .parts { gap: 0 12px; } .day .hit { fill: transparent; } .day g:hover .hit { fill: var(--hover); }

@@ -188,13 +188,13 @@ function rulesStatus({ atMs, ...rules }: NonNullable<PollerStatus['rules']>): Ru
 
 /** The budget day that the poller reported; once that is over, the configured one, of which nothing is spent yet. */
 function budgetStatus(status: PollerStatus, configured: BudgetDay): Omit<BudgetStatus, 'tooThin'> {
-  const { unitsUsed, unitsPerDay, byPurpose = {}, dayStartMs, resetsAtMs, lesson } = status
+  const { unitsUsed, unitsPerDay, byPurpose, dayStartMs, resetsAtMs, lesson } = status
   const isReported = dayStartMs !== null && resetsAtMs !== null && resetsAtMs > configured.startMs
   const [startMs, endMs] = isReported ? [dayStartMs, resetsAtMs] : [configured.startMs, configured.endMs]
   const isOver = resetsAtMs !== null && resetsAtMs <= configured.startMs
   return {
     unitsUsed: isOver ? 0 : unitsUsed,
-    spentFor: isOver ? [] : spentFor(byPurpose),
+    spentFor: isOver || byPurpose === undefined ? [] : spentFor(byPurpose, unitsUsed),
     unitsPerDay,
     startedAt: isoOf(startMs),
     resetsAt: isoOf(endMs),
@@ -202,11 +202,16 @@ function budgetStatus(status: PollerStatus, configured: BudgetDay): Omit<BudgetS
   }
 }
 
-function spentFor(byPurpose: NonNullable<PollerStatus['byPurpose']>): BudgetStatus['spentFor'] {
-  return purposes
+function spentFor(
+  byPurpose: NonNullable<PollerStatus['byPurpose']>,
+  unitsUsed: number,
+): BudgetStatus['spentFor'] {
+  const known = purposes
     .map((purpose) => ({ purpose, units: byPurpose[purpose] ?? 0 }))
     .filter(({ units }) => units > 0)
     .sort((a, b) => b.units - a.units)
+  const unknown = unitsUsed - known.reduce((sum, { units }) => sum + units, 0)
+  return unknown > 0 ? [...known, { purpose: 'unknown', units: unknown }] : known
 }
 
 export function quarantinedRowOf(source: string, { key, reason, raw, atMs }: Quarantined): QuarantinedRow {

@@ -109,6 +109,7 @@ export const persian: PageWords = {
     rules: 'قاعده‌ها',
     context: 'زمینه',
     api: 'فرمان‌ها',
+    unknown: 'نامعلوم',
   },
   hour: (from, planned, past) =>
     `${from}: ${past ? `${count(past.units)} واحد مصرف شد، ${count(past.alerts)} هشدار دیده شد، ` : ''}${count(planned)} پرس‌وجو در برنامه`,
