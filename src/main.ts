@@ -1,7 +1,14 @@
 #!/usr/bin/env node
 
-import { enableCompileCache } from 'node:module'
-import { join } from 'node:path'
+// Whoever installed the package or unpacked the archive may have any Node.js, and one that does not fit would end with a stack
+// trace. So nothing is imported before this, since an import of what that one lacks fails before any line of this file runs.
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+if (major < 22 || major === 23 || (major === 22 && minor < 19)) {
+  process.stderr.write(
+    `alert-bridge needs Node.js >= 22.19 (not 23), and ${process.execPath} is ${process.versions.node}\n`,
+  )
+  process.exit(1)
+}
 
 // Without a listener SIGHUP would end the process. The bridge has not read its config yet, so there is nothing to reload.
 if (process.argv.includes('run')) process.on('SIGHUP', () => {})
@@ -17,6 +24,8 @@ process.env['UV_THREADPOOL_SIZE'] ||= '16'
 
 // What Node.js makes of the sources and packages is kept beside the packages: later starts take about half the time. Where
 // nothing can be written there, as in a container, nothing is kept; NODE_COMPILE_CACHE names another folder.
+const { enableCompileCache } = await import('node:module')
+const { join } = await import('node:path')
 enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/alert-bridge'))
 
 const { runCli } = await import('./cli/cli.ts')

@@ -19,7 +19,10 @@ find "$bridge/node_modules" -type f \( -name '*.map' -o -name '*.d.ts' -o -name 
 rm "$bridge/.npmrc"
 cat >"$bridge/alert-bridge" <<'END'
 #!/bin/sh
-MALLOC_ARENA_MAX=${MALLOC_ARENA_MAX:-2} exec node --disable-sigusr1 --max-semi-space-size=16 "$(dirname "$(readlink -f "$0")")/dist/main.js" "$@"
+main="$(dirname "$(readlink -f "$0")")/dist/main.js"
+# A Node.js that does not know the option is too old, which the bridge says in a sentence.
+node --disable-sigusr1 -v >/dev/null 2>&1 || exec node "$main" "$@"
+MALLOC_ARENA_MAX=${MALLOC_ARENA_MAX:-2} exec node --disable-sigusr1 --max-semi-space-size=16 "$main" "$@"
 END
 chmod 755 "$bridge/alert-bridge"
 name=$(node -p '`alert-bridge-${require("./package.json").version}-${process.platform}-${process.arch}.tar.gz`')
