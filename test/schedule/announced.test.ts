@@ -145,6 +145,15 @@ describe('a reading of the rules', () => {
     expect(between(times, noonMs - dayMs, noonMs + 20 * minuteMs)).toEqual([0, 5, 10, 15, 20])
   })
 
+  it('takes in the newest 500 that announce an evaluation, however many newer ones announce none', () => {
+    const reading = Array.from({ length: 1_200 }, (_, at) => ({
+      ...{ id: String(at), name: null, lastMs: null },
+      nextMs: at < 600 ? null : noonMs,
+    }))
+    const ids = readRules([], reading, 0.1).rules.map(({ id }) => id)
+    expect([ids.length, ids[0], ids.at(-1)]).toEqual([500, '600', '1099'])
+  })
+
   it('counts rules that were evaluated when the reading before had announced it', () => {
     const first = read([], noonMs + 5 * minuteMs, noonMs)
     expect(first.confirmed).toBe(0)

@@ -174,7 +174,8 @@ export function describeAnnounced({ follows, rules }: Announced): AnnouncedView 
 
 /** A sentence for people. It names the rules only while polls follow them. The names are text from the API. */
 export function announcedText({ follows, ruleCount, rules }: AnnouncedView): string {
-  const count = `${ruleCount} ${ruleCount === 1 ? 'rule' : 'rules'}`
+  const newest = ruleCount < rulesMax ? '' : 'the newest '
+  const count = `${newest}${ruleCount} ${ruleCount === 1 ? 'rule' : 'rules'}`
   if (!follows)
     return `The API announces evaluations of ${count}; polls do not follow them, as far as alerts have shown.`
   const shown = rules.slice(0, inTextMax).map(({ id, name }) => (name === '' ? id : `${id} ${name}`))
@@ -227,6 +228,7 @@ const toleranceMs = 1_500
 /** Polls could not follow evaluations that are closer together. */
 const periodMsMin = 60_000
 const nameCharsMax = 60
+/** Rules are shown newest first; of those that announce an evaluation, so many are taken in. */
 const rulesMax = 500
 
 /** Takes over a reading of all rules. `confirmed` counts the rules that were evaluated when the reading before had announced it. */
@@ -237,15 +239,15 @@ export function readRules(
 ): { readonly rules: RuleTimes[]; readonly confirmed: number } {
   const before = new Map(known.map((rule) => [rule.id, rule]))
   let confirmed = 0
-  const rules = reading.slice(0, rulesMax).flatMap((rule) => {
-    if (rule.nextMs === null) return []
+  const announcing = reading.flatMap(({ nextMs, ...rule }) => (nextMs === null ? [] : [{ ...rule, nextMs }]))
+  const rules = announcing.slice(0, rulesMax).map((rule) => {
     const old = before.get(rule.id)
     const times = timesOf(old, rule.nextMs, rule.lastMs)
     if (times.isConfirmed) confirmed++
     const { passed, fired, rate } = old ?? { passed: 0, fired: 0, rate: youngRate }
     const { nextMs, firstMs, periodMs } = times
     const name = (rule.name ?? '').slice(0, nameCharsMax)
-    return [{ id: rule.id, name, nextMs, firstMs, periodMs, passed, fired, rate }]
+    return { id: rule.id, name, nextMs, firstMs, periodMs, passed, fired, rate }
   })
   return { rules, confirmed }
 }
