@@ -177,12 +177,17 @@ it.concurrent(
       })
     })
     const tookMs = await heal(lines, shown, logs, (name) => logs.find((each) => each.name === name)?.mend())
+    const late = await lateAnswers(url, shown)
     await row.kept('everything', () => {
-      for (const log of logs)
-        expect({ sink: log.name, ...judge(shown, log) }).toEqual({ sink: log.name, ...clean })
+      for (const log of logs) {
+        const judged = judge(shown, log, { cutOff: late.get(log.name) ?? new Map() })
+        expect({ sink: log.name, ...judged }).toEqual({ sink: log.name, ...clean })
+      }
     })
     await row.twice('nothing', () => {
-      expect([...wrong.values(), ...receivers].flatMap(sentAgain)).toEqual([])
+      const slow = [...late.values()].flatMap((times) => [...times.keys()])
+      const again = [...wrong.values(), ...receivers].flatMap(sentAgain)
+      expect(again.filter((id) => !slow.some((mark) => id === `main.${shown.ids.get(mark)}`))).toEqual([])
       expect([...wrong.values()].map(({ requests }) => requests.length)).toEqual([0, 0, 0])
     })
     await row.heals('as above', () => expect(Math.max(...tookMs.values())).toBeLessThan(5_000 + slackMs))
@@ -190,7 +195,12 @@ it.concurrent(
       url,
       `/api/v1/deliveries/main/${[...shown.ids.values()][0]}`,
     )
-    const reasons = story.deliveries.map(({ sink, attempts: [first] }) => [sink, first?.text])
+    // On a busy machine a handshake, too, may not end in time.
+    const told = story.deliveries.map(({ sink, attempts }) => ({
+      sink,
+      first: attempts.find(({ reason }) => reason !== 'timeout'),
+    }))
+    const reasons = told.map(({ sink, first }) => [sink, first?.text])
     expect(Object.fromEntries(reasons)).toEqual({
       expired: expect.stringMatching(/expired/),
       'wrong-name': expect.stringMatching(/altnames/),
