@@ -162,6 +162,12 @@ function typeComplaint(
 
 function choiceComplaint(path: Path, options: readonly string[], value: unknown): Complaint {
   const message = options.length === 1 ? `expected ${options[0]}` : `expected one of ${options.join(', ')}`
+  if (value === false && options.includes('off'))
+    return {
+      path,
+      message,
+      remedy: 'put off in quotes: what reads YAML 1.1, as Helm does, makes false of it',
+    }
   const near = typeof value === 'string' ? nearest(value, options) : undefined
   return { path, message, remedy: near === undefined ? undefined : `did you mean ${near}?` }
 }
