@@ -388,6 +388,25 @@ describe('a button', () => {
     expect(await sinkNow()).toMatchObject({ state: 'paused' })
   })
 
+  it('says of an order in portions that it is at work, and only of all of it that it is done', async () => {
+    const { url, some } = await rig(400)
+    await some('dead', 3)
+    const { page } = await open(url)
+    const released = Promise.withResolvers<void>()
+    const cursors = ['second', 'third', null]
+    await page.route('**/api/v1/dead-letters/drop', async (route) => {
+      const [cursor] = cursors.splice(0, 1)
+      if (cursor === null) await released.promise
+      await route.fulfill({ json: { dropped: 1_000, unknown: [], cursor } })
+    })
+    await page.getByRole('button', { name: 'Drop dead' }).click()
+    expect(await carryOut(page, /2,000/)).toBe(
+      'At work: 2,000 dropped so far. It stops where this tab is closed.',
+    )
+    released.resolve()
+    await said(page).filter({ hasText: 'Done: 3,000 dropped.' }).waitFor()
+  })
+
   it('copies its command for the terminal, or shows it where the browser keeps the clipboard from pages without TLS', async () => {
     const { url, some, rows } = await rig(400, { history: 1 })
     await some('dead', 1)

@@ -18,7 +18,7 @@ export const actScript = `
   const wordsOf = (said) => {
     const counts = ['queued', 'retried', 'dropped', 'moved'].filter((name) => name in said)
     const missing = said.unknown?.length ? fill(words.missing, said.unknown.join(words.list)) : ''
-    if (counts.length) return done(counts.map((name) => fill(words.counts[name], said[name])).join(words.list)) + missing
+    if (counts.length) return fill(said.cursor ? words.soFar : words.doneThat, counts.map((name) => fill(words.counts[name], said[name])).join(words.list)) + missing
     if (said.matching !== undefined) return fill(words.matching, said.matching, said.looked) + (said.partial ? words.partial : '') + (said.sample.length ? fill(words.suchAs, said.sample.map(({ headline }) => '\\u2068' + fill(words.quote, headline) + '\\u2069').join(words.list)) : '') + '.'
     if (said.state) return done(fill(words.state, said.sink ?? said.source, words.states[said.state] ?? said.state) + (said.until ? ' ' + until(said.until) : ''))
     if (said.data?.endsAt) return done(fill(words.silenced, timeOf(said.data.endsAt)))
@@ -32,6 +32,7 @@ export const actScript = `
     const total = { ...said }
     while (said.cursor) {
       said = await call(method, path, { ...body, cursor: said.cursor })
+      total.cursor = said.cursor
       for (const name of ['queued', 'retried', 'dropped', 'moved']) if (name in said) total[name] += said[name]
       sayIn(act, wordsOf(total))
     }

@@ -24,6 +24,7 @@ export const scriptWords = {
     missing: ' Not known (any more): {}.',
     done: 'Done.',
     doneThat: 'Done: {}.',
+    soFar: 'At work: {} so far. It stops where this tab is closed.',
     list: ', ',
     counts: { queued: '{} queued', retried: '{} retried', dropped: '{} dropped', moved: '{} moved' },
     matching: '{} of the {} alerts of the last day would have matched',
@@ -62,6 +63,7 @@ export const scriptWords = {
     missing: ' دیگر شناخته نیست: {}.',
     done: 'انجام شد.',
     doneThat: 'انجام شد: {}.',
+    soFar: 'در حال انجام: تا کنون {}. با بستن این برگه متوقف می‌شود.',
     list: '، ',
     counts: {
       queued: '{} در صف گذاشته شد',
