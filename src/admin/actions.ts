@@ -17,7 +17,8 @@ import {
   rowIdsField,
 } from './fields.ts'
 import type { ActionHandler } from './idempotency.ts'
-import { count, instant, portionAnswer, quarantineRetry } from './openapi/answers.ts'
+import { count, instant, quarantineRetry } from './openapi/answers.ts'
+import { portionAnswer } from './openapi/portion-answers.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 import { registerSilenceActions } from './silences.ts'

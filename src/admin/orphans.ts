@@ -11,7 +11,8 @@ import {
   portionView,
   stateField,
 } from './fields.ts'
-import { deliveryRow, orphan, orphanPortionAnswer, pageAnswer, searchAnswer } from './openapi/answers.ts'
+import { deliveryRow, orphan, pageAnswer, searchAnswer } from './openapi/answers.ts'
+import { orphanPortionAnswer } from './openapi/portion-answers.ts'
 import { orphanKinds } from './orphan-view.ts'
 import { pageFields, pageOf } from './paging.ts'
 import type { AdminDeps } from './ports.ts'

@@ -251,7 +251,7 @@ export const rule = z
   .looseObject({ source: text, silent: text.nullable() })
   .describe('As the API of the market has it, with its source and why it may not fire.')
 
-const cursor = text.nullable().describe('Of the next page; null on the last one.')
+export const cursor = text.nullable().describe('Of the next page; null on the last one.')
 
 export function pageAnswer<S extends z.ZodType>(row: S) {
   return z.object({ data: z.array(row), total: count, cursor })
@@ -272,26 +272,6 @@ export function searchAnswer<S extends z.ZodType>(row: S) {
 
 export function oneAnswer<S extends z.ZodType>(row: S) {
   return z.object({ data: row })
-}
-
-/** One portion of an order: `counted` is what it did. */
-export function portionAnswer(counted: 'queued' | 'retried' | 'dropped') {
-  return z.object({ [counted]: count, unknown: z.array(text), ...portionEnd })
-}
-
-export function orphanPortionAnswer(counted: 'moved' | 'dropped') {
-  return z.object({ [counted]: count, there: count, busy: count, unreadable: count, ...portionEnd })
-}
-
-const sampleAlert = z.object({ source: text, id: z.int(), firedAt: instant })
-const portionEnd = {
-  gone: count,
-  looked: count,
-  total: count,
-  dryRun: z.literal(true).optional(),
-  sample: z.array(sampleAlert).optional(),
-  at: instant,
-  cursor,
 }
 
 export const problem = z.looseObject({
