@@ -14,21 +14,9 @@ import {
 import type { OrphanView } from '../orphan-view.ts'
 import type { QuarantineRetry, SeenView, SilencePreview, SourceDayView, SourcePlanView } from '../ports.ts'
 import type { QuarantinedRow } from '../status-view.ts'
+import { takes } from './takes.ts'
 
 /** The JSON answers of the API, for its document. The compiler checks them against what the bridge answers. */
-
-type Loose<T> = T extends readonly (infer E)[]
-  ? Loose<E>[]
-  : T extends object
-    ? { -readonly [K in keyof T]: Loose<T[K]> }
-    : T
-
-/** A schema that takes every `T`, and names all its fields: what is missing is a mistake of the types. */
-export function takes<T>() {
-  return <S extends z.ZodType>(schema: Loose<T> extends z.output<S> ? Names<T, S> : never): S => schema
-}
-
-type Names<T, S extends z.ZodType> = [Exclude<keyof T, keyof z.output<S>>] extends [never] ? S : never
 
 export const instant = z.iso.datetime({ offset: true })
 export const maybe = instant.nullable()

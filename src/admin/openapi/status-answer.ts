@@ -1,7 +1,8 @@
 import * as z from 'zod'
 import { findingCodes } from '../finding.ts'
 import type { StatusView } from '../status-view.ts'
-import { count, instant, maybe, orphan, takes } from './answers.ts'
+import { count, instant, maybe, orphan } from './answers.ts'
+import { takes } from './takes.ts'
 
 const text = z.string()
 const lag = z.object({ p50: z.number(), p95: z.number() }).nullable()
