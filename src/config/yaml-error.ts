@@ -33,7 +33,10 @@ const words: Readonly<Partial<Record<YAMLError['code'], readonly [string, string
   MULTIPLE_DOCS: ['the file holds more than one document', 'remove the line ---'],
   MULTILINE_IMPLICIT_KEY: ['a key must be on one line', 'is the space after a colon missing?'],
   BLOCK_AS_IMPLICIT_KEY: ['a second key on one line', 'put a value with a colon in quotes'],
-  UNEXPECTED_TOKEN: ['this does not belong here'],
+  UNEXPECTED_TOKEN: [
+    'this does not belong here',
+    `is it a bracket too many? within { } write "\${VAR}" in quotes`,
+  ],
   NON_STRING_KEY: ['a key must be text'],
   TAG_RESOLVE_FAILED: ['this tag (!) is unknown', 'put a value that starts with ! in quotes'],
   RESOURCE_EXHAUSTION: ['the file is nested too deep'],

@@ -96,7 +96,7 @@ ${buttonRow(canAct, buttonsOf(part, alert, words))}</article>`
 function hold(sink: SinkHold, times: Times): Html {
   const { words } = times
   const note = stateNote(sink, times)
-  return html`<p class="reason">${words.sinkIs(words.sinkStates[sink.state])}${sink.reason ? html`: ${sinkReason(sink, words)}` : null}${note === null ? null : html`${words.dot}${note}`}</p>`
+  return html`<p class="reason">${words.sinkIs(words.sinkStates[sink.state])}${sink.reason ? html`: ${sinkReason(sink, words)}` : null}${note}</p>`
 }
 
 /** Before the first attempt after an operator asked for the alert to be sent again. */
