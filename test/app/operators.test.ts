@@ -8,6 +8,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { createNoticeStore } from '../../src/store/notices.ts'
 import { connectRedis } from '../../src/store/redis.ts'
 import { pollerStatusSchema } from '../../src/store/source-status.ts'
+import { noting } from '../support/asked.ts'
 import { clockAt, passingClock } from '../support/clock.ts'
 import { onTestFinished } from '../support/finished.ts'
 import { captureLog } from '../support/log.ts'
@@ -100,16 +101,7 @@ it('a look at 50 sinks of which none has failed asks Redis for three things, and
   const clock = passingClock()
   const sinks = Array.from({ length: 50 }, (_, at) => `sink-${at}`)
   const asked: string[] = []
-  const client = new Proxy(redis.client(), {
-    get: (target, name) => {
-      const value: unknown = Reflect.get(target, name, target)
-      if (typeof value !== 'function') return value
-      return (...given: unknown[]) => {
-        asked.push(String(name))
-        return value.apply(target, given)
-      }
-    },
-  })
+  const client = noting(redis.client(), asked)
   const queuesRedis = connectRedis({ target: { url: redis.url }, profile: 'commands' }, captureLog().log)
   onTestFinished(() => queuesRedis.disconnect())
   await until('connected', () => queuesRedis.status === 'ready')

@@ -248,7 +248,7 @@ describe('the chart', () => {
     ['mail servers', { sinks: { a: { smtp: 'smtp://mail' }, b: { smtp: 'smtps://mail' } } }, [587, 465]],
     ['a collector', { traces: { url: 'http://collector:4318/v1/traces' } }, [4318]],
     ['capitals', { sinks: { a: { url: 'HTTPS://hooks.example.com:8443/a' } } }, [8443]],
-    ['a host from a variable', { redis: { url: 'redis://:${PASSWORD}@redis-${ZONE:-a}:6390' } }, [6390]],
+    ['a host from a variable', { redis: { url: `redis://:\${PASSWORD}@redis-\${ZONE:-a}:6390` } }, [6390]],
     ['a port with zeros before it', { sinks: { a: { url: 'https://hooks.example.com:08443' } } }, [8443]],
   ])('the network policy allows the port of an address in the config: %s', (_what, config, ports) => {
     const of = (egressPorts: readonly number[]) =>

@@ -3,12 +3,10 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Secret } from '../../src/lib/secret.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
-import { createSink } from '../../src/sinks/registry.ts'
-import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
 import { testFolder } from '../support/process.ts'
 import { type ForwardProxy, startProxy } from '../support/proxy.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
-import { englishDisplay, persian } from './samples.ts'
+import { sendOnce } from './sending.ts'
 
 let proxy: ForwardProxy
 let receiver: WebhookReceiver
@@ -19,15 +17,8 @@ beforeEach(async () => {
 })
 afterEach(() => Promise.all([proxy.stop(), receiver.stop()]))
 
-async function send(fields: Readonly<Record<string, unknown>>, login: string): Promise<Outcome> {
-  const config = sinkConfigSchema.parse({ ...fields, proxy: proxy.url.replace('//', `//${login}@`) })
-  const sink = createSink('test', config, { display: englishDisplay })
-  try {
-    return await sink.send(persian, { number: 1, nowMs: Date.now(), signal: new AbortController().signal })
-  } finally {
-    await sink.close()
-  }
-}
+const send = (fields: Readonly<Record<string, unknown>>, login: string) =>
+  sendOnce({ ...fields, proxy: proxy.url.replace('//', `//${login}@`) })
 
 /** What a proxy that says too much writes: the header, and what is in it. */
 function repeated(header: string): string {
@@ -77,15 +68,7 @@ it('what a receiver behind it repeats of the login is not kept either', async ()
 it('an address of a proxy that is none is not repeated', async () => {
   const file = join(testFolder(), 'proxy')
   writeFileSync(file, 'http//bob:hunter2-secret@proxy')
-  const config = sinkConfigSchema.parse({
-    type: 'webhook',
-    url: 'https://a.test/',
-    proxy: Secret.fromFile(file),
-  })
-  const sink = createSink('test', config, { display: englishDisplay })
-  const attempt = { number: 1, nowMs: Date.now(), signal: new AbortController().signal }
-  const outcome = await sink.send(persian, attempt)
-  await sink.close()
+  const outcome = await sendOnce({ type: 'webhook', url: 'https://a.test/', proxy: Secret.fromFile(file) })
   expect(outcome).toMatchObject({ kind: 'retry', reason: 'credentials' })
   expect(JSON.stringify(outcome)).not.toContain('hunter2')
 })

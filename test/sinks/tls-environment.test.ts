@@ -3,9 +3,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { connectDaemon } from '../../src/cli/daemon.ts'
 import { createFeedClient } from '../../src/feed/client.ts'
 import { Secret } from '../../src/lib/secret.ts'
-import type { Outcome } from '../../src/sinks/outcome.ts'
-import { createSink } from '../../src/sinks/registry.ts'
-import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
 import { connectRedis, type RedisTarget } from '../../src/store/redis.ts'
 import { createTracer } from '../../src/telemetry/tracer.ts'
 import { testServer } from '../support/certificates.ts'
@@ -13,7 +10,7 @@ import { captureLog } from '../support/log.ts'
 import { type ForwardProxy, startProxy } from '../support/proxy.ts'
 import { type SmtpReceiver, startSmtpReceiver } from '../support/smtp-receiver.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
-import { englishDisplay, persian } from './samples.ts'
+import { sendOnce } from './sending.ts'
 
 /** A variable that switches off the verification of certificates wherever a client does not ask for it itself. */
 const variable = 'NODE_TLS_REJECT_UNAUTHORIZED'
@@ -36,14 +33,8 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
 
-async function send(fields: Readonly<Record<string, unknown>>): Promise<Outcome> {
-  const config = sinkConfigSchema.parse({ allowPrivateNetworks: true, timeout: '3s', ...fields })
-  const sink = createSink('test', config, { display: englishDisplay })
-  closing.push(() => sink.close())
-  const [target] = sink.targets
-  const attempt = { number: 1, nowMs: Date.now(), signal: new AbortController().signal }
-  return sink.send(persian, { ...attempt, ...(target === undefined ? {} : { target }) })
-}
+const send = (fields: Readonly<Record<string, unknown>>) =>
+  sendOnce({ allowPrivateNetworks: true, timeout: '3s', ...fields })
 
 describe(`whatever ${variable} says, no byte goes over a connection whose certificate is not good`, () => {
   it('from the feed, which carries the token', async () => {

@@ -1,8 +1,5 @@
 import tls, { createServer } from 'node:tls'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { Outcome } from '../../src/sinks/outcome.ts'
-import { createSink } from '../../src/sinks/registry.ts'
-import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
 import { tlsOptions } from '../../src/sinks/transport/tls.ts'
 import { connectRedis } from '../../src/store/redis.ts'
 import { addressServer, testAuthority, testServer } from '../support/certificates.ts'
@@ -11,21 +8,15 @@ import { captureLog } from '../support/log.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startSmtpReceiver } from '../support/smtp-receiver.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
-import { englishDisplay, persian } from './samples.ts'
+import { sendOnce } from './sending.ts'
 
 const closing: (() => unknown)[] = []
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
 
-async function send(fields: Readonly<Record<string, unknown>>): Promise<Outcome> {
-  const config = sinkConfigSchema.parse({ allowPrivateNetworks: true, timeout: '3s', ...fields })
-  const sink = createSink('test', config, { display: englishDisplay })
-  closing.push(() => sink.close())
-  const [target] = sink.targets
-  const attempt = { number: 1, nowMs: Date.now(), signal: new AbortController().signal }
-  return sink.send(persian, { ...attempt, ...(target === undefined ? {} : { target }) })
-}
+const send = (fields: Readonly<Record<string, unknown>>) =>
+  sendOnce({ allowPrivateNetworks: true, timeout: '3s', ...fields })
 
 /** A certificate, and the server names that clients choose it by. */
 function noting(pair: { key: string; cert: string }) {

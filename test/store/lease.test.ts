@@ -12,6 +12,7 @@ import {
   newTaker,
   tryLease,
 } from '../../src/store/lease.ts'
+import { noting } from '../support/asked.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
 
@@ -47,16 +48,7 @@ describe('a lease', () => {
     const options = given()
     await take(options)
     const asked: string[] = []
-    const redis = new Proxy(options.redis, {
-      get: (target, name) => {
-        const value: unknown = Reflect.get(target, name, target)
-        if (typeof value !== 'function') return value
-        return (...given: unknown[]) => {
-          asked.push(String(name))
-          return value.apply(target, given)
-        }
-      },
-    })
+    const redis = noting(options.redis, asked)
     expect((await holderOf({ ...options, redis })).who).toContain(`process ${process.pid}`)
     expect(asked).toEqual(['eval'])
   })

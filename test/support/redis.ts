@@ -34,9 +34,8 @@ export interface RedisServer {
 }
 
 interface RedisServerOptions {
-  /** Append-only file, so that a restart finds the data. */
   /**
-   * `always`: what was answered is in the file when it is killed. Otherwise Redis puts off writing, by up to 2 s, while
+   * Append-only file, so that a restart finds the data. `always`: what was answered is in the file when it is killed. Otherwise Redis puts off writing, by up to 2 s, while
    * the disk is busy with its last sync.
    */
   aof?: boolean | 'always'
