@@ -188,7 +188,7 @@ export interface SinkView {
   readonly type: string
   readonly state: SinkState
   readonly reason: string | null
-  /** Since when its breaker is open, and when it is probed next; null where it is closed, or this is not known. */
+  /** Since when its breaker is open, and when it is probed next; null where it is closed, or this is not known. A paused sink is not probed. */
   readonly failingSince: string | null
   readonly nextProbeAt: string | null
   /** When the pause ends by itself; null where it does not, or there is none. */

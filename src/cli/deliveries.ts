@@ -253,7 +253,8 @@ function describeStory(story: DeliveryStory): string[] {
 function holdText({ state, reason, failingSince, nextProbeAt, pausedUntil }: SinkHold): string {
   const words = { paused: 'is paused', open: 'is resting', stuck: 'is stuck' }
   const span = [
-    failingSince === null ? '' : ` since ${failingSince}`,
+    // A sink that is paused may have failed before.
+    failingSince === null || state === 'paused' ? '' : ` since ${failingSince}`,
     nextProbeAt === null ? '' : `, next probe ${nextProbeAt}`,
     pausedUntil === null ? '' : ` until ${pausedUntil}`,
   ]

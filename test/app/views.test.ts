@@ -87,3 +87,23 @@ test('why a sink is paused is what its operator wrote, and never the fault that 
   expect(shown('they migrate')).toMatchObject({ state: 'paused', reason: 'they migrate' })
   expect(shown('')).toMatchObject({ state: 'paused', reason: null })
 })
+
+test('a sink that failed before it was paused is not probed', () => {
+  const counts = { waiting: 1, active: 0, delayed: 0, completed: 0, failed: 0 }
+  const queue = { counts, deliveredSince: 0, endedOfLate: 0, refusedInARow: 0 }
+  const lane = {
+    sink: 'hook',
+    breaker: 'open',
+    openSinceMs: 0,
+    heldUntilMs: 60_000,
+    reason: 'server_error: 503',
+  }
+  const about = { name: 'hook', type: 'webhook', lag: null }
+  const shown = (paused: boolean) =>
+    sinkView(
+      { about, lane, breaker: undefined, queue: { ...queue, paused }, pause: { comment: '' } } as never,
+      0,
+    )
+  expect(shown(false).nextProbeAt).toBe('1970-01-01T00:01:00.000Z')
+  expect(shown(true)).toMatchObject({ state: 'paused', nextProbeAt: null })
+})

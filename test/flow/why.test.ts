@@ -51,7 +51,7 @@ it('of an alert that waits at a sink that sends nothing, why and the page say si
     bridgeConfig({
       redis,
       feed: sandbox.url,
-      sinks: { hook: hook.url, down: down.url },
+      sinks: { hook: hook.url, down: down.url, both: down.url },
       sink: 'allowPrivateNetworks: true, retry: { attempts: 9, initialDelay: 10m, maxDelay: 1h }',
     }),
     { operatorsLookEveryMs: 50 },
@@ -61,26 +61,38 @@ it('of an alert that waits at a sink that sends nothing, why and the page say si
   await fetch(`${url}/api/v1/sinks/hook/pause`, { method: 'POST', headers, body })
   const sinks = async () => (await api<StatusView>(url, '/api/v1/status')).sinks
   for (let fired = 0; fired < 12; fired += 1) sandbox.fire({})
-  await until('one rests', async () => (await sinks()).some(({ nextProbeAt }) => nextProbeAt !== null))
+  const resting = async () => (await sinks()).filter(({ nextProbeAt }) => nextProbeAt !== null)
+  await until('two rest', async () => (await resting()).length === 2)
+  await fetch(`${url}/api/v1/sinks/both/pause`, { method: 'POST', headers, body: '{"comment":"they know"}' })
   const { id } = sandbox.fire({})
   const story = async () =>
     (await api<{ data: AlertStory }>(url, `/api/v1/deliveries/main/${id}`)).data.deliveries
-  await until('both have it', () =>
+  await until('all have it', () =>
     story().then(
-      ({ length }) => length === 2,
+      ({ length }) => length === 3,
       () => false,
     ),
   )
   const holds = new Map((await story()).map(({ sink, heldUpBy }) => [sink, heldUpBy]))
-  const [paused, resting] = [holds.get('hook'), holds.get('down')]
-  expect(paused).toMatchObject({ state: 'paused', reason: 'asked by the desk', failingSince: null })
-  expect(resting).toMatchObject({ state: 'open', reason: expect.stringContaining('503'), pausedUntil: null })
+  expect(holds.get('hook')).toMatchObject({
+    state: 'paused',
+    reason: 'asked by the desk',
+    failingSince: null,
+  })
+  expect(holds.get('down')).toMatchObject({
+    state: 'open',
+    reason: expect.stringContaining('503'),
+    pausedUntil: null,
+  })
   const { out } = await run(whyCommand(), `main.${id}`, '--url', url)
   expect(out).toMatch(/^hook: waiting.*; the sink is paused until .* \(asked by the desk\)$/m)
   expect(out).toMatch(
     /^down: (?:waiting|delayed).*; the sink is resting since .*, next probe .* \(.*503.*\)$/m,
   )
+  // Since when it fails is not since when it is paused, and nothing probes it now.
+  expect(out).toMatch(/^both: waiting[^;]*; the sink is paused \(they know\)$/m)
   const page = (await (await fetch(`${url}/alerts/main/${id}`)).text()).replace(/<[^>]*>/g, '')
+  expect(page).toMatch(/the sink is paused: they knownothing was sent yet/)
   expect(page).toMatch(/the sink is paused: asked by the deskends in [12]h/)
   expect(page).toMatch(/the sink is resting: .*503.*since .*, next probe /)
   // Nothing is said of it once it can be sent.

@@ -1,7 +1,6 @@
 import { type Html, type HtmlPart, html } from '../../alert/html.ts'
 import type { SinkActivity } from '../../delivery/records/activity.ts'
 import { given } from '../../lib/given.ts'
-import type { SinkHold } from '../delivery-view.ts'
 import type { LastResult, SinkState, SinkView } from '../status-view.ts'
 import { refusesEverything } from '../verdict.ts'
 import { curve, hourBars } from './bars.ts'
@@ -67,13 +66,18 @@ export function sinkReason(
   return state === 'paused' ? words.fromBelow(reason) : failure(reason, words.reasons, words.fromBelow)
 }
 
-/** Since when it sends nothing, and until when. */
+/** Since when it sends nothing, or until when. A sink that is paused may have failed before: that is not since when it is paused. */
 export function stateNote(
-  { failingSince, nextProbeAt, pausedUntil }: Pick<SinkHold, 'failingSince' | 'nextProbeAt' | 'pausedUntil'>,
+  {
+    state,
+    failingSince,
+    nextProbeAt,
+    pausedUntil,
+  }: Pick<SinkView, 'state' | 'failingSince' | 'nextProbeAt' | 'pausedUntil'>,
   times: Times,
 ): HtmlPart {
   if (pausedUntil !== null) return html`<small>${times.words.ends(times.distance(pausedUntil))}</small>`
-  if (failingSince === null) return null
+  if (failingSince === null || state === 'paused') return null
   const next = nextProbeAt === null ? null : times.words.nextProbe(times.distance(nextProbeAt))
   return html`<small>${times.words.since(times.distance(failingSince))}${next}</small>`
 }

@@ -27,7 +27,8 @@ export function sinkView({ about, lane, breaker, queue, pause }: SinkFacts, nowM
     state: queue?.paused ? 'paused' : lane?.stuck ? 'stuck' : open ? 'open' : 'active',
     reason: reason ? printable(reason) : null,
     failingSince: iso(open?.sinceMs),
-    nextProbeAt: lane?.breaker === 'open' ? iso(lane.heldUntilMs) : null,
+    // The queue of a paused sink gives out nothing, also no probe.
+    nextProbeAt: lane?.breaker === 'open' && !queue?.paused ? iso(lane.heldUntilMs) : null,
     pausedUntil: queue?.paused ? iso(pause?.untilMs) : null,
     waiting: counts?.waiting ?? null,
     active: counts?.active ?? null,
