@@ -24,6 +24,8 @@ export interface Leader {
   lastStartMs: number | null
   /** How many pages the last poll read, when it was good. */
   lastPages: number | null
+  /** How many calls the last poll made. */
+  lastCalls: number
   refusedUntilMs: number | undefined
   /** What pages beneath the first leave of the day to fresh polls, as it was when the catch-up or the day began. */
   keptForHead: { readonly day: string; readonly units: number }
@@ -81,6 +83,7 @@ export function newLeader(lease: Lease, schedule: Schedule, known: PollerStatus)
     decidedMs: 0,
     lastStartMs: known.lastPollAtMs,
     lastPages: null,
+    lastCalls: 1,
     refusedUntilMs: undefined,
     keptForHead: known.keptForHead ?? { day: '', units: 0 },
     failures: 0,
@@ -113,6 +116,7 @@ export function applyResult(
   const stop = stopReason(result, tally)
   leader.done = done
   leader.lastPages = result.ok ? result.pages : null
+  leader.lastCalls = tally.calls
   leader.refusedUntilMs = refusedUntil(tally, startMs + freshPauseMs())
   // A later page that always fails must not stop the reading of the first one.
   leader.failures = error === undefined || result.ok ? 0 : leader.failures + 1

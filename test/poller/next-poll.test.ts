@@ -56,6 +56,22 @@ describe('the pace', () => {
       { inMs: 7_000, nextReason: 'catch_up' },
     ],
     [
+      'is not slower than the minute where that refused a poll before its call',
+      {
+        ...{ decision: { atMs: nowMs - 1, reason: 'fixed' }, minIntervalMs: 30_000, lastStartMs: nowMs },
+        ...{ refusedUntilMs: nowMs + 50, lastCalls: 0 },
+      },
+      { inMs: 50, nextReason: 'fixed' },
+    ],
+    [
+      'keeps the shortest interval where the minute refused a page beneath the first',
+      {
+        ...{ decision: { atMs: nowMs, reason: 'catch_up' }, lastStartMs: nowMs },
+        ...{ refusedUntilMs: nowMs + 50, lastCalls: 1 },
+      },
+      { inMs: 2_000 },
+    ],
+    [
       'waits exactly as a 429 says, or longer',
       { hold: { limit: 'minute', untilMs: nowMs + 7_000 }, decision: { atMs: nowMs, reason: 'burst' } },
       { inMs: 7_000, state: 'held' },

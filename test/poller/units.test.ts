@@ -159,6 +159,27 @@ describe('a limit of the feed', () => {
     expect(sandbox.requests).toHaveLength(1)
   })
 
+  it('of ours is waited for, and no interval beside: no call was made', async () => {
+    const { replica, redis, sandbox, ledger } = await rig({
+      everyMs: 60_000,
+      limits: { minIntervalMs: 60_000 },
+    })
+    let asked = 0
+    replica(redis, {
+      ledger: {
+        ...ledger,
+        async reserve(request) {
+          asked += 1
+          if (asked > 1) return ledger.reserve(request)
+          return { ok: false, limit: 'minute', held: false, retryAtMs: Date.now() + 100, unitsUsed: 0 }
+        },
+      },
+    })
+    await untilCalls(sandbox, 1)
+    expect(await callsDuring(sandbox, 300)).toBe(0)
+    expect(asked).toBe(2)
+  })
+
   it('of ours is never exceeded: the minute has its requests and no more', async () => {
     const { replica, redis, sandbox } = await rig({ everyMs: 0, requestsPerMinute: 5 })
     const { poller } = replica(redis)
