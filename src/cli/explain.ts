@@ -58,7 +58,7 @@ export function explainCommand(): Command {
     .option('--json', 'print JSON, with times in UTC')
     .option('--utc', 'times in UTC, and not in the zone of display.timeZone')
     .action(async (file: string, options: Options) => {
-      if (/^[a-z0-9-]+\.\d{1,16}$/.test(file) && !existsSync(file)) return printExplained(file, options)
+      if (/^([a-z0-9-]+\.)?\d+$/.test(file) && !existsSync(file)) return printExplained(file, options)
       if (options.config === undefined)
         throw new UsageError('--config must say by which config the alert of a file is to be routed.')
       const { config } = configOf(options.config)

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { explainCommand } from '../../src/cli/explain.ts'
+import { UsageError } from '../../src/cli/usage.ts'
 import { UserError } from '../../src/lib/errors.ts'
 import { versionHeader } from '../../src/telemetry/version.ts'
 import { fixture } from '../config/config-text.ts'
@@ -210,6 +211,15 @@ describe('explain', () => {
     await once(child, 'close')
     expect(out).toBe('reads\nwritten late\n')
   })
+
+  it.each(['4711', '99999999999999999', 'main.99999999999999999'])(
+    'of %s says what an alert is called',
+    async (id) => {
+      const { thrown } = await run(explainCommand(), id)
+      expect(thrown).toBeInstanceOf(UsageError)
+      expect((thrown as Error).message).toBe(`"${id}" is no alert: expected SOURCE.ID, such as main.4711.`)
+    },
+  )
 
   it('is refused with the mistakes of the config', async () => {
     writeFileSync(join(folder, 'config.yaml'), config.replace('spare]', 'spar]'))

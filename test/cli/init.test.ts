@@ -220,6 +220,34 @@ describe('init on a terminal', () => {
     expect(check('bridge.yaml', environment)).toMatchObject({ ok: true })
   })
 
+  it('offers to allow private networks where that is all that keeps a sink from its receiver', async () => {
+    const sandbox = await startSandbox({ history: 3, ratePerMinute: 0 })
+    const receiver = await startWebhookReceiver()
+    for (const [name, value] of [
+      ['MARKET_DATA_TOKEN', sandboxToken],
+      ['MARKET_DATA_URL', sandbox.url],
+      ['WEBHOOK_URL', receiver.url],
+      ['WEBHOOK_SECRET', secret],
+    ])
+      vi.stubEnv(name ?? '', value)
+    const [input, output] = [new PassThrough(), new PassThrough()]
+    input.write(['', 'webhook', 'allow'].map((answer) => `${answer}\n`).join(''))
+    const printed = await run(
+      initCommand(() => createTerminal(input, output, false)),
+      at('bridge.yaml'),
+    )
+    expect(printed.thrown).toBeUndefined()
+    expect(await text(output.end())).toContain(
+      'Type it again, or allow this sink to reach private networks? [Y/n/allow]',
+    )
+    expect(printed.out).toMatch(/webhook: delivered .* 204/)
+    expect(receiver.requests).toHaveLength(1)
+    expect(check('bridge.yaml')).toMatchObject({
+      config: { sinks: { webhook: { allowPrivateNetworks: true } } },
+    })
+    await receiver.stop()
+  })
+
   it('ends at once where a person interrupts a check', async () => {
     vi.stubEnv('MARKET_DATA_TOKEN', '')
     const receiver = await startWebhookReceiver({ answer: { kind: 'hang' } })

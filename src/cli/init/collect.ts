@@ -42,6 +42,9 @@ type Collect = (again: boolean) => Promise<Answers>
 /** Throws a UserError over what is wrong. */
 type Check = (part: Part) => Promise<void>
 
+/** What keeps this sink from its receiver is that it may not reach private networks. */
+class PrivateAddress extends UserError {}
+
 export async function collectParts(wanted: InitOptions, context: Context): Promise<Collected> {
   const { terminal, checked, file, say } = context
   const collectSource: Collect = (again) => sourceOf(wanted, again, terminal)
@@ -67,7 +70,13 @@ export async function collectParts(wanted: InitOptions, context: Context): Promi
       if (!checked || config === undefined) return
       const results = await trySink(part.name, config, display)
       const texts = results.map(describeTried)
-      if (results.some(({ result }) => result !== 'delivered')) throw new UserError(`${texts.join('\n')}.`)
+      const refused = results.filter(({ result }) => result !== 'delivered')
+      if (refused.length > 0) {
+        const isPrivate =
+          config.allowPrivateNetworks === false && refused.every(({ reason }) => reason === 'blocked_address')
+        const Refusal = isPrivate ? PrivateAddress : UserError
+        throw new Refusal(`${texts.join('\n')}.`)
+      }
       tried.push(...results)
       for (const text of texts) say(text)
     })
@@ -78,20 +87,27 @@ export async function collectParts(wanted: InitOptions, context: Context): Promi
 
 /** Collects a part until its check accepts it, or a person says that it stays as it is. */
 async function settle(collect: Collect, terminal: Terminal | undefined, check: Check): Promise<Part> {
-  for (let again = false; ; again = true) {
-    const answers = await collect(again)
+  for (let answers = await collect(false); ; ) {
     if ('missing' in answers)
       throw new UserError(`Without ${answers.missing.join(', ')} there is no config. Nothing was written.`)
+    const { part } = answers
     try {
-      const checked = check(answers.part)
+      const checked = check(part)
       await (terminal === undefined ? checked : Promise.race([checked, terminal.interrupted]))
-      return answers.part
+      return part
     } catch (thrown) {
       if (!(thrown instanceof UserError)) throw thrown
       if (terminal === undefined)
         throw new UserError(`${thrown.message}\nNothing was written; with --unchecked nobody is called.`)
-      const answer = await terminal.ask(`${thrown.message}\nType it again? [Y/n]`)
-      if (/^n/i.test(answer)) return answers.part
+      const isPrivate = thrown instanceof PrivateAddress
+      const ways = isPrivate ? ', or allow this sink to reach private networks? [Y/n/allow]' : '? [Y/n]'
+      const answer = await terminal.ask(`${thrown.message}\nType it again${ways}`)
+      if (/^n/i.test(answer)) return part
+      const allowed: Entry = { key: 'allowPrivateNetworks', value: true }
+      answers =
+        isPrivate && /^a/i.test(answer)
+          ? { part: { ...part, entries: [...part.entries, allowed] } }
+          : await collect(true)
     }
   }
 }
