@@ -164,6 +164,26 @@ describe('the daemon', () => {
     await second.received(1)
     expect(first.requests).toHaveLength(1)
   })
+
+  it('logs what check-config warns of, at its start and when it reloads', async () => {
+    const sandbox = await startSandbox()
+    const text = configText({ redis: redis.url, feed: sandbox.url, hook: 'http://127.0.0.1:9' })
+    const path = writeConfig(text)
+    const program = startProgram(['run', '--config', path], { NODE_TLS_REJECT_UNAUTHORIZED: '0' })
+    await program.logged('started')
+    const logged = (words: string) =>
+      program.lines().filter(({ level, msg }) => level === 'warn' && String(msg).includes(words))
+    expect(logged('NODE_TLS_REJECT_UNAUTHORIZED=0')).toHaveLength(1)
+    expect(logged('no route names this sink')).toEqual([])
+    writeFileSync(
+      path,
+      text.replace('sinks: {', 'sinks: { spare: { type: slack, url: "https://a.example/x" },'),
+    )
+    program.kill('SIGHUP')
+    await program.logged('reloaded')
+    expect(logged('sinks.spare: no route names this sink')).toHaveLength(1)
+    expect(logged('NODE_TLS_REJECT_UNAUTHORIZED=0')).toHaveLength(2)
+  })
 })
 
 describe('a mistake', () => {
