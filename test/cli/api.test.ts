@@ -8,7 +8,9 @@ import { UserError } from '../../src/lib/errors.ts'
 import { startEmbeddedRedis } from '../../src/store/embedded.ts'
 import { embeddedPaths, lockDir } from '../../src/store/embedded-paths.ts'
 import { createGrantStore } from '../../src/store/grant.ts'
+import { sourceKeys } from '../../src/store/keys.ts'
 import { createLedger } from '../../src/store/ledger.ts'
+import { minuteMs } from '../../src/store/minute.ts'
 import { run as runCommand } from '../support/cli.ts'
 import { captureLog } from '../support/log.ts'
 import { startProgram, testFolder, writeConfig } from '../support/process.ts'
@@ -34,14 +36,15 @@ async function run(...args: string[]) {
 
 function configOf(
   baseUrl: string,
-  more: { prefix?: string; units?: number; redisUrl?: string; token?: string } = {},
+  more: { prefix?: string; units?: number; redisUrl?: string; token?: string; account?: string } = {},
 ) {
   const { prefix = freshPrefix(), units = 1_000, redisUrl = redis.url, token = 'sandbox-token' } = more
+  const account = more.account === undefined ? '' : `account: ${more.account}, `
   const folder = testFolder()
   const file = writeConfig(
     `redis: { url: "${redisUrl}", prefix: ${prefix} }
 dataDir: ${join(folder, 'data')}
-sources: { main: { baseUrl: "${baseUrl}", token: ${token}, budget: { unitsPerDay: ${units} } } }
+sources: { main: { baseUrl: "${baseUrl}", token: ${token}, ${account}budget: { unitsPerDay: ${units} } } }
 sinks: { hook: { type: webhook, url: "http://127.0.0.1:1/", allowPrivateNetworks: true } }
 routes: [{ sinks: [hook] }]
 `,
@@ -51,9 +54,9 @@ routes: [{ sinks: [hook] }]
 }
 
 /** Spends as a running bridge does. */
-function bridgeLedger(prefix: string, unitsPerDay: number) {
+function bridgeLedger(prefix: string, unitsPerDay: number, of: { source?: string; account?: string } = {}) {
   return createLedger({
-    ...{ redis: redis.client(), prefix, source: 'main', unitsPerDay, requestsPerMinute: 200 },
+    ...{ redis: redis.client(), prefix, source: 'main', unitsPerDay, requestsPerMinute: 200, ...of },
     budgetDay: tehranDay,
   })
 }
@@ -195,6 +198,48 @@ describe('api', () => {
     expect(short.err).toContain('lookups have none left')
   })
 
+  it('leaves polls a tenth of the minute: one call is refused, and a list waits for its next page', async () => {
+    const sandbox = await startSandbox({ history: 250 })
+    const { file, prefix } = configOf(sandbox.url)
+    // So many of 200 were made nearly a minute ago.
+    const client = redis.client()
+    const { minute } = sourceKeys(prefix, 'main')
+    const freeInMs = 6_000
+    const madeAtMs = Number((await client.time())[0]) * 1_000 - minuteMs + freeInMs
+    await client.zadd(minute, ...Array.from({ length: 179 }, (_, at) => [madeAtMs, `earlier ${at}`]).flat())
+    const all = run('GET', '/api/v1/alerts/deliveries', '--all', '--config', file)
+    await vi.waitFor(() => expect(sandbox.requests).toHaveLength(1), { timeout: 5_000, interval: 5 })
+    expect(await client.zcard(minute)).toBe(180)
+    const poll = { cost: 1, purpose: 'poll' } as const
+    const another = { ...poll, purpose: 'api', leaveFresh: true } as const
+    const ledger = bridgeLedger(prefix, 1_000)
+    expect(await ledger.reserve(another)).toMatchObject({ ok: false, limit: 'minute' })
+    expect(await ledger.reserve(poll)).toMatchObject({ ok: true })
+    const { code, out } = await all
+    expect([code, (JSON.parse(out) as { data: unknown[] }).data.length]).toEqual([0, 250])
+    const [first, second] = sandbox.requests
+    expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThan(500)
+    await client.zadd(minute, ...Array.from({ length: 180 }, (_, at) => [Date.now(), `later ${at}`]).flat())
+    expect(await run('GET', '/api/v1/macro', '--config', file)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^The requests of this minute are used up\. .*Nothing was sent\.$/),
+    })
+    expect(sandbox.requests).toHaveLength(3)
+  })
+
+  it('shows a bar over the pages of a list where stderr is a terminal', async () => {
+    const sandbox = await startSandbox({ history: 250 })
+    const { file } = configOf(sandbox.url)
+    const { isTTY } = process.stderr
+    onTestFinished(() => {
+      process.stderr.isTTY = isTTY
+    })
+    process.stderr.isTTY = true
+    const { code, err } = await run('GET', '/api/v1/alerts/deliveries', '--all', '--config', file)
+    expect([code, err.match(/[\d]+ of \d+/g)]).toEqual([0, ['100 of 250', '200 of 250', '250 of 250']])
+    expect(err).not.toContain('page 1')
+  })
+
   it('says in one sentence what the API refused, and keeps every replica away after a 429', async () => {
     const sandbox = await startSandbox({ unitsPerDay: 3 })
     const { file, prefix } = configOf(sandbox.url)
@@ -206,6 +251,19 @@ describe('api', () => {
     expect(await bridgeLedger(prefix, 1_000).currentHold()).toMatchObject({ limit: 'budget' })
     expect((await run('GET', '/api/v1/macro', '--config', file)).err).toMatch(/^The API asked to wait/)
     expect(sandbox.requests).toHaveLength(2)
+  })
+
+  it('counts with the other sources of its account, and keeps them away after a 429', async () => {
+    const sandbox = await startSandbox({ unitsPerDay: 3 })
+    const { file, prefix } = configOf(sandbox.url, { account: 'desk' })
+    const other = bridgeLedger(prefix, 1_000, { source: 'other', account: 'desk' })
+    await other.reserve({ cost: 7, purpose: 'poll' })
+    for (const code of [0, 1])
+      expect(await run('GET', '/api/v1/instruments/101/prices', '--config', file)).toMatchObject({ code })
+    expect(await other.used(tehranDay(Date.now()))).toEqual({ used: 11, byPurpose: { poll: 7, api: 4 } })
+    expect(await other.currentHold()).toMatchObject({ limit: 'budget' })
+    const grants = createGrantStore({ redis: redis.client(), prefix, source: 'other', account: 'desk' })
+    await vi.waitFor(async () => expect(await grants.load()).toMatchObject({ v: 1 }))
   })
 
   it('names the scope that a token lacks', async () => {

@@ -214,6 +214,23 @@ describe('an answer', () => {
     expect(JSON.stringify(parsed)).toContain('"further":{"of":[1]}')
   })
 
+  it.each(document.documented)('of $path keeps the fields that the document does not show', (endpoint) => {
+    const record = endpoint.data ?? endpoint.meta
+    const further = { ...(record && document.sampleOf(record)), further: [{ of: 1 }] }
+    const answered = answerWith(endpoint, further) as { data: unknown; meta?: object }
+    const body = {
+      ...(endpoint.meta === undefined ? answered : { ...answered, data: [further] }),
+      ...(endpoint.answer === 'page' ? {} : { meta: { ...answered.meta, further } }),
+      further,
+    }
+    const before = JSON.parse(JSON.stringify(body)) as typeof body
+    tameAnswer(endpoint.path as EndpointPath, body)
+    const parsed = parseAnswer(endpointOf(endpoint.path as EndpointPath), 1, body)
+    expect(parsed).toMatchObject({ ok: true })
+    if (endpoint.answer === 'page') expect(parsed).toMatchObject({ page: { rows: before.data, skipped: [] } })
+    else expect(parsed).toEqual({ ok: true, page: before })
+  })
+
   it.each(shown.filter(({ record }) => record !== 'statements'))(
     'of $path has the documented required, nullable and typed fields',
     (endpoint) => {
