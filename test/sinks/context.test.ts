@@ -5,6 +5,7 @@ import type { Display } from '../../src/alert/display.ts'
 import { parseJson } from '../../src/alert/json-number.ts'
 import { webhookBody } from '../../src/sinks/body.ts'
 import { chartFigure } from '../../src/sinks/chart/figure.ts'
+import { contentOf } from '../../src/sinks/content.ts'
 import { contextFacts } from '../../src/sinks/context-facts.ts'
 import { discordMessage } from '../../src/sinks/discord/message.ts'
 import { mailMessage } from '../../src/sinks/email/message.ts'
@@ -15,7 +16,7 @@ import { plainMessage, slackList, slackMessage } from '../../src/sinks/slack/blo
 import { teamsMessage } from '../../src/sinks/teams/card.ts'
 import { telegramText } from '../../src/sinks/telegram/message.ts'
 import { contextAt, contextOf, evil, whole } from './contexts.ts'
-import { english, englishDisplay, hostile, persian, persianDisplay } from './samples.ts'
+import { alertOf, english, englishDisplay, hostile, persian, persianDisplay } from './samples.ts'
 
 /** What people see of an alert's context, in every kind of message. */
 function texts(parcel: Parcel, display: Display) {
@@ -102,6 +103,37 @@ describe('context', () => {
       const blocks = slackMessage({ alert: hostile, context: evil }, display).blocks ?? []
       for (const block of blocks) if ('fields' in block) expect(block.fields.length).toBeLessThanOrEqual(10)
     }
+  })
+
+  test('takes its room from the reasons, at most six tenths of it: no message is longer with it', () => {
+    const long = (charsMax: number) => 'گ"ژ,'.repeat(charsMax / 4)
+    const points = Array.from({ length: 60 }, (_, at) => ({ close: 5_000.125 + at }))
+    const holders = ['a', 'b', 'c'].map((name, at) => ({ name: long(40) + name, percent: 33.25 - at }))
+    const context = contextOf({
+      price: { last: 5_059.125, change: 1.36, unit: long(24) },
+      chart: { unit: long(24), points },
+      indicators: { rsi: 99.25, mfi: 99, stoch_k: 1.25, willr: -2.75, cci: 999 },
+      filing: { title: long(400), periodMonths: 12 },
+      ownership: { summary: { holders } },
+      ...Object.fromEntries([1, 2, 3, 4].map((at) => [`macro:${at}${long(20)}`, [{ value: 93_600.5 }]])),
+    })
+    const alert = alertOf({
+      ...{ headline: long(3_000), symbol: long(900), kind: long(900), ruleIds: [long(4_000)] },
+      why: Array.from({ length: 60 }, () => long(800)).join('\n'),
+    })
+    const limits = { titleCharsMax: 300, factCharsMax: 150, whyCharsMax: 800, whyLinesMax: 15 }
+    const { facts, why } = contentOf({ alert, context }, persianDisplay, limits)
+    const known = facts.filter(({ isKnown }) => isKnown)
+    expect(known.length).toBeGreaterThan(2)
+    const knownChars = known.reduce((sum, { word, value }) => sum + word.length + value.length, 0)
+    const whyChars = why.reduce((sum, { text }) => sum + text.length, 0)
+    expect(knownChars).toBeLessThanOrEqual(480)
+    expect(whyChars).toBeGreaterThan(320)
+    expect(knownChars + whyChars).toBeLessThanOrEqual(800)
+    // Without context it fills nearly all that Telegram allows.
+    const telegram = (parcel: Parcel) => telegramText(parcel, persianDisplay).replace(/<[^>]*>/g, '').length
+    expect(telegram({ alert })).toBeGreaterThan(3_900)
+    expect(telegram({ alert, context })).toBeLessThanOrEqual(4_096)
   })
 
   test('of any shape shows what is found in it, or nothing', () => {
@@ -239,6 +271,17 @@ describe('a figure', () => {
     const series = keys.map((key) => [`macro:${key}`, [{ date: '2026-11-21', value: 123_456.789 }]])
     expect(facts(Object.fromEntries(series))).toEqual([
       `Macro: ${[...keys.slice(0, 4).map((key) => `${key} 123,456.789`), '…'].join(' · ')}`,
+    ])
+  })
+
+  test('of a history is one of twenty columns, and of the holders the three largest are shown', () => {
+    const points = Array.from({ length: 60 }, (_, at) => ({ close: 5_000 + at }))
+    expect(facts({ chart: { points } })).toEqual([
+      expect.stringMatching(/^60 sessions: \u200e[▁-█]{20}\u200e 5,000–5,059$/),
+    ])
+    const holders = [5, 41.5, 20, 30.25].map((percent) => ({ name: `of ${percent}`, percent }))
+    expect(facts({ ownership: { summary: { holders } } })).toEqual([
+      'Holders: of 41.5 41.5%, of 30.25 30.25%, of 20 20%',
     ])
   })
 

@@ -73,6 +73,32 @@ const refusal = (status: number): ReceiverAnswer => ({
   body: '{"ok":false,"description":"Bad Request: not enough rights to send photos to the chat"}',
 })
 
+/** What a sink lets be drawn. */
+function draftsman() {
+  const drawn: string[] = []
+  const draw: Draw = async (svg) => {
+    drawn.push(svg)
+    return png
+  }
+  return { drawn, draw }
+}
+
+const groundOf = (svg = '') => /<rect width="100%" height="100%" fill="(#[0-9a-f]{6})"/.exec(svg)?.[1]
+const coloursOf = (svg = '') => new Set(svg.match(/(?<=(?:fill|stroke)=")#[0-9a-f]{6}/g))
+
+/** As WCAG defines it: 1 to 21. */
+function contrast(one: string, other: string): number {
+  const lightness = (colour: string) => {
+    const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
+      const part = Number.parseInt(colour.slice(at, at + 2), 16) / 255
+      return part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4
+    })
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05
+  }
+  const [high = 1, low = 1] = [one, other].map(lightness).sort((a, b) => b - a)
+  return high / low
+}
+
 describe('a Telegram message', () => {
   it('with a chart is a photo, whose caption is the whole text', async () => {
     const { receiver, send } = await telegram()
@@ -193,6 +219,22 @@ describe('a Discord message', () => {
   })
 })
 
+it.each([
+  ['Telegram', telegram, '#ffffff'],
+  ['Discord', discord, '#1a1f25'],
+] as const)(
+  'the chart for %s has its own ground, from which all of it stands out',
+  async (_sink, open, own) => {
+    const { drawn, draw } = draftsman()
+    const { send } = await open(draw)
+    await send()
+    expect(groundOf(drawn[0])).toBe(own)
+    // The lines of the grid are faint on purpose.
+    const faint = [...coloursOf(drawn[0])].filter((colour) => colour !== own && contrast(colour, own) < 4.5)
+    expect(faint.length).toBeLessThan(2)
+  },
+)
+
 describe('a mail', () => {
   async function mailWith(draw: Draw, script: SmtpScript = {}, number = 1) {
     const receiver = await startSmtpReceiver()
@@ -215,6 +257,18 @@ describe('a mail', () => {
     expect(html).not.toContain('▁')
     expect(text).toContain('▁')
     expect(Buffer.byteLength(html)).toBeLessThan(102_000)
+  })
+
+  it('has a chart without a ground, whose colours can be seen on light and on dark screens', async () => {
+    const { drawn, draw } = draftsman()
+    await mailWith(draw)
+    expect(drawn).toHaveLength(1)
+    expect(groundOf(drawn[0])).toBe(undefined)
+    const colours = [...coloursOf(drawn[0])]
+    expect(colours.length).toBeGreaterThan(2)
+    for (const colour of colours)
+      for (const screen of ['#ffffff', '#1a1f25'])
+        expect(contrast(colour, screen), `${colour} on ${screen}`).toBeGreaterThan(3)
   })
 
   it('whose chart was not taken for now has the columns when it is sent next, and so has the next one', async () => {
