@@ -49,6 +49,7 @@ export function findingsText({ findings }: Verdict): string | undefined {
 export function troublesOf({ sources, sinks }: Pick<VerdictFacts, 'sources' | 'sinks'>): string[] {
   return [
     'configs',
+    'reload',
     ...sources.map(({ name }) => `thin:${name}`),
     ...sinks.flatMap(({ name }) => [`late:${name}`, `refuses:${name}`]),
   ]
@@ -119,7 +120,7 @@ function configFindings({ refusedReload, processes }: VerdictFacts): Finding[] {
   const others = processes.filter(({ hasOurConfig }) => !hasOurConfig)
   const data = { processes: others.map(({ name, role }) => ({ name, role })) }
   return [
-    ...(refused ? [findingOf('warning', '#top', refused)] : []),
+    ...(refused ? [findingOf('warning', '#top', refused, { trouble: 'reload' })] : []),
     ...(others.length > 0
       ? [findingOf('warning', '#top', { code: 'configs_differ', data }, { trouble: 'configs' })]
       : []),

@@ -247,7 +247,7 @@ class Bridge implements App {
     this.#teardown.push('charts', () => drawer.close())
     const kept = { processStates: this.#processStates, knownUnits: this.#knownUnits }
     const shared = { metrics: this.metrics, ...kept, drawer }
-    const tools = { redis, log, role, clock, ...shared }
+    const tools = { redis, log, role, clock, refusedReload: () => this.#refusedReload, ...shared }
     return createRuntime(config, {
       ...tools,
       ...(operatorsLookEveryMs ? { operatorsLookEveryMs } : {}),

@@ -138,6 +138,8 @@ function overText(trouble: string): string {
       return `Sink ${name} does not refuse everything any more`
     case 'thin':
       return `Source ${name} has enough units again`
+    case 'reload':
+      return 'A config was taken again'
     default:
       return 'All processes have the same config again'
   }

@@ -6,7 +6,9 @@ import { collectQueues } from '../delivery/collect.ts'
 import { createSender, type Sender } from '../delivery/sender.ts'
 import { durationText } from '../lib/duration.ts'
 import { UserError } from '../lib/errors.ts'
+import { given } from '../lib/given.ts'
 import { collectOverdue } from '../poller/status.ts'
+import { thisProcess } from '../store/lease.ts'
 import { createNoticeStore } from '../store/notices.ts'
 import { createPauseStore } from '../store/pauses.ts'
 import { createSinkQuarters, type SinkQuarters } from '../store/sink-quarters.ts'
@@ -86,6 +88,7 @@ class ConfiguredRuntime implements Runtime {
   #active: ActiveConfig
   readonly #sameFeed: SameFeed
   #watching: Promise<unknown> = Promise.resolve()
+  #hadRefusedReload = false
 
   constructor(config: Config, tools: RuntimeTools) {
     this.#tools = tools
@@ -246,9 +249,17 @@ class ConfiguredRuntime implements Runtime {
   async #findings() {
     const status = await this.status()
     if (!status.redis.ok) return undefined
-    const facts = { ...status, role: this.#tools.role, draining: false, refusedReload: null }
-    const { findings } = verdictOf(facts, this.#tools.clock.now())
-    return { findings, troubles: troublesOf(facts) }
+    const { role, clock } = this.#tools
+    const refusedReload = this.#tools.refusedReload?.() ?? null
+    this.#hadRefusedReload ||= refusedReload !== null
+    const facts = { ...status, role, draining: false, refusedReload }
+    // Only the process that was asked to reload knows of it: no other one may say that it is over.
+    const own = (trouble: string) => (trouble === 'reload' ? `reload:${thisProcess}` : trouble)
+    const findings = verdictOf(facts, clock.now()).findings.map(({ text, trouble }) => ({
+      ...{ text, ...given({ trouble: trouble && own(trouble) }) },
+    }))
+    const troubles = troublesOf(facts).filter((trouble) => trouble !== 'reload' || this.#hadRefusedReload)
+    return { findings, troubles: troubles.map(own) }
   }
 
   async #lookAtSources() {

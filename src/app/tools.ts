@@ -1,3 +1,4 @@
+import type { StatusFacts } from '../admin/status-view.ts'
 import type { Tuning } from '../delivery/settings.ts'
 import type { ProcessState } from '../intake/poll-types.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -21,6 +22,8 @@ export interface RuntimeTools {
   readonly processStates: Map<string, ProcessState>
   /** Kept over reloads too. */
   readonly knownUnits: KnownUnits
+  /** Of this process. */
+  readonly refusedReload?: () => StatusFacts['refusedReload']
   readonly operatorsLookEveryMs?: number
   readonly senderTuning?: Partial<Tuning>
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { StatusFacts } from '../../src/admin/status-view.ts'
-import { verdictOf } from '../../src/admin/verdict.ts'
+import { troublesOf, verdictOf } from '../../src/admin/verdict.ts'
 import type { PollerFault } from '../../src/poller/settings.ts'
 import { ago, nowMs, orphan, sink, source, status } from './views.ts'
 
@@ -227,6 +227,21 @@ test('the worst comes first, and the headline counts it', () => {
     ['warning', '#source-main'],
     ['warning', '?sink=trading-system&state=dead#deliveries'],
   ])
+})
+
+test('what operators get notices of has a name of its own with its finding', () => {
+  const budget = { ...thin, tooThin: ['few'] }
+  const other = { name: 'web-2, process 9', role: 'poller', configHash: 5, hasOurConfig: false }
+  const facts = {
+    ...{ sources: [source({ budget })], processes: [other] },
+    refusedReload: { at: ago(60), mistakes: ['config:3: sinks.x: unknown'] },
+  }
+  const slow = sink({ waiting: 3, oldestWaitingAt: ago(180) })
+  const named = [slow, sink({ dead: 12, refusedInARow: 12 })].flatMap((each) =>
+    verdict({ ...facts, sinks: [each] }).findings.flatMap(({ trouble }) => trouble ?? []),
+  )
+  const all = troublesOf(status({ ...facts, sinks: [slow] }))
+  expect([...new Set(named)].sort()).toEqual(all.toSorted())
 })
 
 test('each finding leads to what it is about', () => {

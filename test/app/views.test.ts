@@ -88,6 +88,24 @@ test('why a sink is paused is what its operator wrote, and never the fault that 
   expect(shown('')).toMatchObject({ state: 'paused', reason: null })
 })
 
+test('how long a queue takes is told by the pace since its oldest alert was queued, of the last five minutes at most', () => {
+  const counts = { waiting: 600, active: 0, delayed: 0, completed: 0, failed: 0 }
+  const about = { name: 'hook', type: 'webhook', lag: null }
+  const nowMs = 3_600_000
+  const shown = (waitsMs: number | undefined, endedOfLate: number) => {
+    const oldest = waitsMs === undefined ? {} : { oldestWaitingAtMs: nowMs - waitsMs }
+    const queue = { counts, paused: false, deliveredSince: 0, refusedInARow: 0, endedOfLate, ...oldest }
+    const { oldestWaitingAt, drainSeconds } = sinkView({ about, queue } as never, nowMs)
+    return [oldestWaitingAt, drainSeconds]
+  }
+  // 60 in a minute, and 60 in five; 30 within the first second count as 30 a second.
+  expect(shown(60_000, 60)).toEqual(['1970-01-01T00:59:00.000Z', 600])
+  expect(shown(1_800_000, 60)).toEqual(['1970-01-01T00:30:00.000Z', 3_000])
+  expect(shown(200, 30)).toEqual(['1970-01-01T00:59:59.800Z', 20])
+  expect(shown(60_000, 0)).toEqual(['1970-01-01T00:59:00.000Z', null])
+  expect(shown(undefined, 60)).toEqual([null, null])
+})
+
 test('a sink that failed before it was paused is not probed', () => {
   const counts = { waiting: 1, active: 0, delayed: 0, completed: 0, failed: 0 }
   const queue = { counts, deliveredSince: 0, endedOfLate: 0, refusedInARow: 0 }

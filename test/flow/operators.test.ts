@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest'
+import type { StatusView } from '../../src/admin/status-view.ts'
+import type { LoadedConfig } from '../../src/config/load.ts'
 import type { InjectedFault } from '../../src/sandbox/sandbox.ts'
-import { buildApp, startApp } from '../support/app.ts'
+import { buildApp, configOf, startApp } from '../support/app.ts'
 import { api, readiness } from '../support/bridge.ts'
 import { letPass, passingClock } from '../support/clock.ts'
 import { failureRow } from '../support/failure-row.ts'
@@ -140,6 +142,46 @@ it('a sink that one replica of two cannot reach is told of once, whatever the ot
   // That the two replicas have different configs is a trouble of its own.
   const ofSinks = kindsOf(desk).filter((kind) => !kind.startsWith('bridge.trouble'))
   expect(ofSinks).toEqual(['bridge.sink_down', 'bridge.sink_up'])
+}, 130_000)
+
+it('what lasts and works, but not for its people, is told in the words of the status, and when it is over', async () => {
+  const sandbox = await startSandbox({ history: 3 })
+  const refusing = await startWebhookReceiver({ answer: { status: 403 } })
+  const desk = await startWebhookReceiver()
+  const prefix = freshPrefix()
+  const sources = `{ main: ${sourceText(sandbox.url).replace('every: 2s', 'every: 2s, minInterval: 1s').replace('80000', '9000')} }`
+  const text = configText(sources, { sick: refusing.url, desk: desk.url }, prefix)
+  const mistakes = [{ path: 'sinks.x', message: 'is not known' }]
+  let loaded: LoadedConfig = { ok: false, mistakes }
+  const { app, url } = await startApp(text, { ...quick, load: () => loaded })
+  const other = await startApp(text.replace('initialDelay: 500ms', 'initialDelay: 600ms'), {
+    ...quick,
+    role: 'sender',
+  })
+  await app.reload()
+  const told = () => desk.requests.map((request) => noticeOf(request) as { kind: string; headline: string })
+  const headlines = (kind: string) => told().flatMap((each) => (each.kind === kind ? [each.headline] : []))
+  const expected = [
+    /^Another config is in force beside the one of this process: /,
+    /^Sink sick refuses everything: the last 3 alerts were given up on \(credentials: 403\)$/,
+    /^Source main has too few units: /,
+    /^The last reload was refused, the config before it goes on: config: sinks.x: is not known$/,
+  ]
+  const isTold = (kind: string, wanted: readonly RegExp[]) => () =>
+    wanted.every((each) => headlines(kind).some((headline) => each.test(headline)))
+  await until('all are told', isTold('bridge.trouble', expected), 40_000)
+  // In the words of the status, each once; the sink has refused some notices since.
+  const { verdict } = await api<StatusView>(url, '/api/v1/status')
+  const counted = (text: string) => text.replace(/last \d+/, 'last 3')
+  const findings = verdict.findings.map(({ text }) => counted(text))
+  const shown = headlines('bridge.trouble').filter((headline) => !headline.startsWith('Another config'))
+  expect(shown).toHaveLength(3)
+  expect(findings).toEqual(expect.arrayContaining(shown.map(counted)))
+  await other.app.stop()
+  loaded = { ok: true, config: configOf(text), warnings: [] } as never
+  await app.reload()
+  const over = [/^A config was taken again$/, /^All processes have the same config again$/]
+  await until('their ends are told', isTold('bridge.trouble_over', over), 60_000)
 }, 130_000)
 
 /** What the API may answer for good, with what people are shown of it. */
