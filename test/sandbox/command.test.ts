@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -37,6 +37,19 @@ describe('the sandbox command', () => {
       headers: { authorization: 'Bearer my-token' },
     })
     expect(await response.json()).toMatchObject({ meta: { total: 120, lastPage: 2 } })
+    child.kill('SIGTERM')
+    expect(await once(child, 'exit')).toEqual([0, null])
+  })
+
+  it('prints lines that mean to a shell what they say, whatever the token is made of', async () => {
+    const token = `it's;$HOME|"x"*&\\`
+    const { child, output } = await start('--port', '0', '--token', token, '--history', '0', '--rate', '0/m')
+    const [line = ''] = /^ {2}export .*$/m.exec(output) ?? []
+    const [header = ''] = /(?<=curl -H )'.*'(?= http)/.exec(output) ?? []
+    const echo = `${line}; printf '%s\\n' "$MARKET_DATA_TOKEN" "$MARKET_DATA_URL" ${header}`
+    const [named, url, sent] = execFileSync('sh', ['-c', echo], { encoding: 'utf8' }).split('\n')
+    expect([named, sent]).toEqual([token, `Authorization: Bearer ${token}`])
+    expect(output).toContain(`  baseUrl: ${url}\n`)
     child.kill('SIGTERM')
     expect(await once(child, 'exit')).toEqual([0, null])
   })
