@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import type { StatusView } from '../../src/admin/status-view.ts'
 import type { LoadedConfig } from '../../src/config/load.ts'
 import type { InjectedFault } from '../../src/sandbox/sandbox.ts'
+import { breakerKey } from '../../src/store/keys.ts'
 import { buildApp, configOf, startApp } from '../support/app.ts'
 import { api, readiness } from '../support/bridge.ts'
 import { letPass, passingClock } from '../support/clock.ts'
@@ -61,23 +62,33 @@ it('operators get one notice of many dead letters, and one of a source that a pe
   expect(desk.requests).toHaveLength(2)
 }, 80_000)
 
-it('a recovery that a restart falls into is told, and so is the next outage', async () => {
-  const sandbox = await startSandbox()
-  const sick = await startWebhookReceiver({ answer: { status: 503 } })
-  const desk = await startWebhookReceiver()
-  const text = configText(`{ main: ${sourceText(sandbox.url)} }`, { sick: sick.url, desk: desk.url })
-  const first = await startApp(text, quick)
-  sandbox.fireMany(8)
-  await desk.received(1, 15_000)
-  await first.app.stop()
-  sick.answerWith({ status: 204 })
-  await startApp(text, quick)
-  await desk.received(2, 20_000)
-  sick.answerWith({ status: 503 })
-  sandbox.fireMany(8)
-  await desk.received(3, 15_000)
-  expect(kindsOf(desk)).toEqual(['bridge.sink_down', 'bridge.sink_up', 'bridge.sink_down'])
-}, 60_000)
+it.each([
+  ['a restart', false],
+  ['a stop that is longer than breakers are stored', true],
+])(
+  'a recovery that %s falls into is told, and so is the next outage',
+  async (_what, forgets) => {
+    const sandbox = await startSandbox()
+    const sick = await startWebhookReceiver({ answer: { status: 503 } })
+    const desk = await startWebhookReceiver()
+    const prefix = freshPrefix()
+    const sinks = { sick: sick.url, desk: desk.url }
+    const text = configText(`{ main: ${sourceText(sandbox.url)} }`, sinks, prefix)
+    const first = await startApp(text, quick)
+    sandbox.fireMany(8)
+    await desk.received(1, 15_000)
+    await first.app.stop()
+    if (forgets) expect(await redis.client().del(breakerKey(prefix, 'sick'))).toBe(1)
+    sick.answerWith({ status: 204 })
+    await startApp(text, quick)
+    await desk.received(2, 20_000)
+    sick.answerWith({ status: 503 })
+    sandbox.fireMany(8)
+    await desk.received(3, 15_000)
+    expect(kindsOf(desk)).toEqual(['bridge.sink_down', 'bridge.sink_up', 'bridge.sink_down'])
+  },
+  60_000,
+)
 
 it('a sink that comes and goes is told of once, and its recovery once it stays', async () => {
   const sandbox = await startSandbox()
