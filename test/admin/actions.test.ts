@@ -157,6 +157,8 @@ describe('with the token', () => {
       ['silence', `s1 until ${iso(nowMs + hourMs)} {"symbol":["a"]}`, [], null, 'known'],
       ['pause sink', 'ops-slack', [], null, 'night shift'],
     ])
+    for (const each of audited)
+      expect(each).toMatchObject({ at: iso(nowMs), by: 'http.adminToken', from: '127.0.0.1' })
     expect((await app.inject('/api/v1/audit?limit=2')).json().data).toEqual(audited.slice(0, 2))
     for (let more = 0; more < 100; more += 1) await post('/api/v1/sinks/ops-slack/resume')
     expect((await app.inject('/api/v1/audit')).json().data).toHaveLength(103)

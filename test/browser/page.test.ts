@@ -485,6 +485,8 @@ describe('the page lives', () => {
     await page.getByRole('alert').waitFor()
     const away = await shown()
     expect(away.title).toMatch(/^\? alert-bridge: .* \(stale\)$/)
+    // That of no verdict.
+    expect(away.icon).toBe(await page.locator('link[rel=icon]').getAttribute('data-stale'))
     expect(away.icon).not.toBe(before.icon)
     sandbox.fire({ headline: 'fired while the bridge was away' })
     await startApp(text)

@@ -6,8 +6,10 @@ import { sinkActivity } from '../../src/delivery/records/activity.ts'
 import { createDeadLetters } from '../../src/delivery/records/dead-letters.ts'
 import { createDeliveryLog } from '../../src/delivery/records/delivery-log.ts'
 import { fillFiredAlerts } from '../../src/delivery/records/fill-fired-alerts.ts'
+import { readLetterGroups } from '../../src/delivery/records/letter-groups.ts'
 import { forgetGone, openReader } from '../../src/delivery/records/search.ts'
 import { systemClock } from '../../src/lib/clock.ts'
+import type { Outcome } from '../../src/sinks/outcome.ts'
 import { createFiredAlerts } from '../../src/store/fired-alerts.ts'
 import { firedAlertsKey } from '../../src/store/operator-keys.ts'
 import { startRedis, useRedis } from '../support/redis.ts'
@@ -249,6 +251,39 @@ describe('the list of deliveries', () => {
     await until('sending', () => sink.sends.length === 3)
     expect((await log.sinks())[0]).toMatchObject({ counts: { waiting: 2 }, endedOfLate: 0 })
     held.resolve()
+  })
+})
+
+it('dead letters are grouped by sink and reason: how many, the first, the last, and what the newest was answered', async () => {
+  const { queues, sender } = rig(server, ['hook', 'desk'])
+  const gone: Outcome = { kind: 'dead', reason: 'gone', sinkFault: false, answer: { text: 'no such hook' } }
+  sender([testSink('hook', ({ id }) => (id === 3 ? gone : rejected)), testSink('desk', () => rejected)])
+  await queues.enqueue([...jobs('hook', 1, 4), ...jobs('desk', 1, 1)])
+  const ended = async () =>
+    await Promise.all(['hook', 'desk'].map((sink) => queues.queue(sink).getFailedCount()))
+  await until('dead', async () => (await ended()).join() === '4,1')
+  const redis = queues.redis as Redis
+  for (const [sink, id, atMs] of [
+    ['hook', 1, 1_000],
+    ['hook', 2, 3_000],
+    ['hook', 3, 4_000],
+    ['hook', 4, 2_000],
+    ['desk', 1, 5_000],
+  ] as const) {
+    const queue = queues.queue(sink)
+    await redis.zadd(queue.toKey('failed'), atMs, `main.${id}`)
+    await redis.hset(queue.toKey(`main.${id}`), 'finishedOn', atMs)
+  }
+  await redis.hset(queues.queue('hook').toKey('main.2'), 'failedReason', 'rejected: 400 the newest')
+  const { groups, looked, total } = await readLetterGroups(queues)
+  expect([looked, total]).toEqual([5, 5])
+  expect(groups.map(({ sink, reason, count }) => [sink, reason, count])).toEqual([
+    ['hook', 'rejected', 3],
+    ['hook', 'gone', 1],
+    ['desk', 'rejected', 1],
+  ])
+  expect(groups[0]).toMatchObject({
+    ...{ firstAtMs: 1_000, lastAtMs: 3_000, sample: 'rejected: 400 the newest', sampleJobId: 'main.2' },
   })
 })
 

@@ -145,11 +145,13 @@ it('the preview of a silence looks at all alerts of the last day, however many t
   })
 })
 
-it('the preview of a silence counts what is held back already, too', async () => {
+it('the preview of a silence counts what is held back already, too, and nothing older than a day', async () => {
   const sandbox = await startSandbox()
   const hook = await startWebhookReceiver()
+  let aheadMs = 0
   const { url } = await startApp(
     bridgeConfig({ redis, prefix: freshPrefix(), feed: sandbox.url, sinks: { hook: hook.url } }),
+    { clock: { ...systemClock, now: () => Date.now() + aheadMs } },
   )
   const post = async (path: string, body: object) => {
     const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
@@ -162,9 +164,15 @@ it('the preview of a silence counts what is held back already, too', async () =>
   sandbox.fire({ kind: 'other' })
   await until('both are there', async () => (await rows('held')) === 30 && (await rows('delivered')) === 1)
   // As one who lets it last longer looks.
-  expect(await post('/api/v1/silences/preview', { match: { kind: 'noisy' } })).toMatchObject({
-    ...{ matching: 30, looked: 31 },
-  })
+  for (const [hours, matching, looked] of [
+    [0, 30, 31],
+    [23, 30, 31],
+    [25, 0, 0],
+  ] as const) {
+    aheadMs = hours * 3_600_000
+    const preview = await post('/api/v1/silences/preview', { match: { kind: 'noisy' } })
+    expect([hours, preview]).toMatchObject([hours, { matching, looked }])
+  }
 })
 
 it('a pause for a time ends by itself, and a sink that rests can be tried at once', async () => {

@@ -99,6 +99,25 @@ it('of an alert that waits at a sink that sends nothing, why and the page say si
   await fetch(`${url}/api/v1/sinks/hook/resume`, { method: 'POST', headers, body: '{}' })
   await until('it is sent', async () => (await story()).some(({ state }) => state === 'delivered'))
   expect((await story()).find(({ sink }) => sink === 'hook')).not.toHaveProperty('heldUpBy')
+  // Nor where what was sent does not wait for the sink.
+  await fetch(`${url}/api/v1/sinks/hook/pause`, { method: 'POST', headers, body })
+  expect((await sinks()).find(({ name }) => name === 'hook')).toMatchObject({ state: 'paused' })
+  expect((await story()).find(({ sink }) => sink === 'hook')).not.toHaveProperty('heldUpBy')
+})
+
+it('the story of an alert says which page of the feed had it when it was found', async () => {
+  const sandbox = await startSandbox({ history: 120 })
+  const hook = await startWebhookReceiver()
+  const { url } = await startApp(bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url } }))
+  await hook.received(120)
+  for (const [id, page] of [
+    [1, 2],
+    [120, 1],
+  ] as const)
+    expect((await api<{ data: AlertStory }>(url, `/api/v1/deliveries/main/${id}`)).data).toMatchObject({
+      id,
+      page,
+    })
 })
 
 it('explain asks the bridge alone by which routes an alert that it has kept would go, and why not by others', async () => {

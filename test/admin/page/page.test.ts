@@ -319,6 +319,7 @@ describe('the latest alerts', () => {
     expect(read).toContain('ops-slack : 429 Too Many Requests , next try in 42s')
     expect(read).toContain('desk-email → desk@example.com : rejected')
     expect(text).toContain('<a href="/alerts/main/48213">')
+    expect(text).toContain('<p class="title"><a href="https://example.com/alerts/48213"')
   })
 
   test('from another day carry their date', async () => {

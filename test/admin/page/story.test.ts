@@ -138,11 +138,12 @@ describe('the story of an alert', () => {
       '&lt;b&gt;no&lt;/b&gt;',
       'sent again by an operator, the last time 20s ago 3. delivered 204',
       'desk dead nothing was sent yet',
-      'send again hook: main.48213 (1 alert) “ asked for ” http.adminToken, from 10.0.0.7',
+      '20s ago send again hook: main.48213 (1 alert) “ asked for ” http.adminToken, from 10.0.0.7',
     ])
       expect(words).toContain(part)
     expect(text).toContain('<a href="https://example.com/alerts/48213" rel="noopener noreferrer"')
-    expect(text).toContain('data-copy="alert-bridge dead-letters retry main.48213 --sink desk"')
+    for (const command of ['deliveries main.48213', 'dead-letters retry main.48213 --sink desk'])
+      expect(text).toContain(`data-copy="alert-bridge ${command}"`)
   })
 
   test.each([
@@ -170,7 +171,23 @@ describe('the story of an alert', () => {
       ['Drop', '/api/v1/dead-letters/drop', { ids: ['main.48213'], sink: 'desk' }],
       ['Send again', '/api/v1/replay', { ids: ['main.48213'], sink: 'ops-slack' }],
     ])
+    const fields = acts[0]?.['fields'] as { name: string; value: string }[]
+    expect(fields.slice(0, 3).map(({ name, value }) => [name, value])).toEqual([
+      ...[
+        ['match.symbol', 'فولاد'],
+        ['match.kind', 'price'],
+        ['match.ruleId', '12'],
+      ],
+    ])
     expect(acts.every(({ ask }) => typeof ask === 'string' && ask.length > 10)).toBe(true)
+  })
+
+  test('says when an alert that is to be tried again is tried next', async () => {
+    const [later] = storyWith().deliveries
+    const deliveries = [{ ...later, state: 'delayed', nextAttemptAt: ago(-40) }]
+    expect((await story(storyWith({ deliveries } as never))).words).toContain(
+      'by routes night, routes[2] next try in 40s 1.',
+    )
   })
 
   test('says for how many recipients a button acts, where a sink has several', async () => {
