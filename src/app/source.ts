@@ -20,6 +20,7 @@ import { isActiveAt } from '../schedule/forecast/profile.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
 import { createGrantStore } from '../store/grant.ts'
 import { sourceKeys } from '../store/keys.ts'
+import type { Lease } from '../store/lease.ts'
 import { createLedger } from '../store/ledger.ts'
 import { createQuarantineStore, type QuarantineCounts } from '../store/quarantine.ts'
 import { createRuleStore } from '../store/rules.ts'
@@ -29,6 +30,7 @@ import { createSourceOverride } from '../store/source-override.ts'
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
 import { createWalkState } from '../store/walk-state.ts'
 import type { FeedPage } from '../walk/page.ts'
+import { currentStatus } from './current-status.ts'
 import { unitsOfPolls } from './lookups.ts'
 import type { Quarantine } from './operator-api/quarantine.ts'
 import type { RulesReport } from './rule-notices.ts'
@@ -116,6 +118,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     knownUnits: tools.knownUnits,
   })
   let polling: Promise<unknown> = Promise.resolve()
+  let lease: Lease | undefined
   const begin = <T>(work: Promise<T>): Promise<T> => {
     polling = work.catch(() => {})
     return work
@@ -166,6 +169,9 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       processState.server = await readServerRun(redis, sourceKeys(prefix, source).meta)
       return tools.succeed(source)
     },
+    onLease(taken) {
+      lease = taken
+    },
     onStandby: async () => {
       await refreshProcessState(state, processState)
       await ledger.used(dayOf(clock.now()))
@@ -206,11 +212,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       })
         .filter(({ severity }) => severity === 'warning')
         .map(({ text }) => text),
-    async status() {
-      const own = poller.status()
-      if (own.state !== 'standby' && own.state !== 'starting') return own
-      return (await shared.loadBy(() => clock.now()).catch(() => undefined)) ?? own
-    },
+    status: () => currentStatus(poller.status(), lease, () => shared.loadBy(() => clock.now())),
     standby() {
       const { state, reason } = poller.status()
       return state === 'standby' ? reason : undefined

@@ -50,7 +50,7 @@ export interface Leader {
 
 /** Returns the lease after `prepare` is done; or why this replica does not poll for now. */
 export async function takeLease(
-  deps: Omit<LeaseOptions, 'ttlMs' | 'taker' | 'onHeld'> & Pick<PollerDeps, 'prepare'>,
+  deps: Omit<LeaseOptions, 'ttlMs' | 'taker' | 'onHeld'> & Pick<PollerDeps, 'prepare' | 'onLease'>,
   { ttlMs, taker }: Required<Pick<LeaseOptions, 'ttlMs' | 'taker'>>,
 ): Promise<Lease | string> {
   let held = ''
@@ -61,7 +61,10 @@ export async function takeLease(
   if (!lease) return held
   try {
     const reason = await deps.prepare?.()
-    if (reason === undefined) return lease
+    if (reason === undefined) {
+      deps.onLease?.(lease)
+      return lease
+    }
     await lease.release()
     return reason
   } catch (thrown) {

@@ -5,7 +5,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { SilentRule } from '../routing/rule-health.ts'
 import type { RuleBook, RulesRead } from '../routing/rules.ts'
 import type { BudgetDay, Schedule } from '../schedule/schedule.ts'
-import { leaseTtlMs } from '../store/lease.ts'
+import { type Lease, leaseTtlMs } from '../store/lease.ts'
 import type { Ledger } from '../store/ledger.ts'
 import type { RedisClient } from '../store/redis.ts'
 import type { PollerStatus } from '../store/source-status.ts'
@@ -67,6 +67,8 @@ export interface PollerDeps {
   readonly sweep?: (readPage: ReadPage, pagesMax: number, ending: AbortSignal) => Promise<SweepResult>
   /** Called with the lease, before the first poll: does what has to be done first, or returns why this replica has to wait. */
   readonly prepare?: () => Promise<string | undefined>
+  /** Called with each lease under which this replica polls. */
+  readonly onLease?: (lease: Lease) => void
   /** Called now and then while another replica polls: reads what this replica needs to notice a loss of Redis later, and to walk back. */
   readonly onStandby?: () => Promise<void>
   /** Called once each time this replica becomes the one that polls. */

@@ -17,6 +17,8 @@ import { redisErrorText } from './redis-errors.ts'
  */
 export interface Lease {
   readonly token: string
+  /** False once it was released, is lost, or may have run out while this process was frozen. */
+  readonly held: boolean
   /** Aborts with a LeaseLost as soon as this process knows. */
   readonly lost: AbortSignal
   /** Throws LeaseLost when the lease is, or may be, lost: to be called right before anything that only the holder may do. */
@@ -117,6 +119,11 @@ class OwnLease implements Lease {
 
   get lost(): AbortSignal {
     return this.#lost.signal
+  }
+
+  get held(): boolean {
+    const ageMs = this.#options.elapsed() - this.#renewedMs
+    return ageMs < this.#options.ttlMs && !this.#done.signal.aborted && !this.lost.aborted
   }
 
   check(): void {
