@@ -80,13 +80,14 @@ describe('a sink that fails', () => {
     expect(job?.failedReason).toBe('attempts_exhausted: server_error 503 busy')
   })
 
-  it('is not asked again when it refuses for good', async () => {
+  it('is not asked again when it refuses for good, and the reason is named once', async () => {
     const { queues, sender } = rig(server, ['hook'])
     const sink = testSink('hook', () => rejected)
     sender([sink])
     await queues.enqueue(jobs('hook', 1, 20))
-    await until('all dead', async () => (await queues.queue('hook').getFailedCount()) === 20)
+    const dead = await untilCount('all dead', 20, () => queues.queue('hook').getFailed())
     expect(sink.sends).toHaveLength(20)
+    expect(new Set(dead.map(({ failedReason }) => failedReason))).toEqual(new Set(['rejected: 400 no']))
   })
 
   it('may answer with words that mean something to BullMQ', async () => {
