@@ -8,7 +8,7 @@ import { metric, readiness } from '../support/bridge.ts'
 import { startDoor } from '../support/door.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { sideBySide } from '../support/finished.ts'
-import { clean, hasAll, judge, logOf, sentAgain } from '../support/oracle.ts'
+import { clean, hasAll, judge, logOf, sentAgain, showing } from '../support/oracle.ts'
 import { startProgram, writeConfig } from '../support/process.ts'
 import type { RedisServer } from '../support/redis.ts'
 import { inTurn, ownRedis, pass, redisRig } from '../support/redis-rig.ts'
@@ -363,12 +363,19 @@ describe('Redis that comes back without what it knew', () => {
     sideBySide(async () => {
       const row = failureRow('It forgets everything (`FLUSHALL`) under a bridge that runs')
       const redis = await ownRedis()
-      const { sandbox, hook, shown, text, idle } = await redisRig(redis)
+      const { sandbox, hook, text, prefix, idle } = await redisRig(redis)
+      let minutesAgo = 0
+      const shown = showing({
+        fire: (fields) =>
+          sandbox.fire({ ...fields, firedAt: new Date(Date.now() - minutesAgo * 60_000).toISOString() }),
+      })
       const log = logOf('hook', hook, taken)
       const bridges = [await startApp(text), await startApp(text)]
       await until('polls run', () => sandbox.requests.length > 2)
+      for (minutesAgo of [70, 50]) shown.fire(3)
+      minutesAgo = 0
       shown.fire(20)
-      await until('20 are delivered', () => hasAll(shown, log))
+      await until('26 are delivered', () => hasAll(shown, log))
       await idle()
       const before = new Map([...shown.ids.keys()].map((mark) => [mark, 1]))
       const said = bridges.map(({ lines }) => lines.length)
@@ -377,9 +384,11 @@ describe('Redis that comes back without what it knew', () => {
       await until('what fires next arrives', () => hasAll(shown, log), 20_000)
       await idle()
       const { doubled, ...rest } = judge(shown, log, { cutOff: before })
-      await row.kept('what fired since the last complete walk, and in the hour before it', () =>
-        expect({ ...rest, doubled: [] }).toEqual(clean),
-      )
+      await row.kept('what fired since the last complete walk, and in the hour before it', async () => {
+        expect({ ...rest, doubled: [] }).toEqual(clean)
+        // All but those of 70 minutes ago.
+        expect(await jobsIn(redis, prefix)).toBe(28)
+      })
       await row.twice('with several replicas, also what another has delivered', () =>
         expect(doubled).toEqual([]),
       )
