@@ -38,13 +38,24 @@ export function deliveriesSection(
 /** How many rows are read. */
 export const deliveryRowsMax = 60
 
-export const states: Record<RowState, readonly [Tone, IconName]> = {
+const states: Record<RowState, readonly [Tone, IconName]> = {
   waiting: ['calm', 'clock'],
   active: ['calm', 'arrow'],
   delayed: ['warning', 'alert'],
   delivered: ['ok', 'check'],
   dead: ['failed', 'cross'],
   held: ['warning', 'pause'],
+}
+
+/** An alert that waits for the time of its digest is delayed as one that is tried again is, but nothing went wrong with it. */
+export function badgeOf(
+  state: RowState,
+  wasTried: boolean,
+  words: PageWords,
+): readonly [Tone, IconName, string] {
+  return state === 'delayed' && !wasTried
+    ? [...states.waiting, words.sentLater]
+    : [...states[state], words.rowStates[state]]
 }
 
 function list(rows: readonly DeliveryRow[] | undefined, filter: DeliveriesFilter, times: Times): Html {
@@ -84,8 +95,7 @@ function seen({ firedAt, seenAt }: DeliveryRow, words: PageWords): HtmlPart {
 }
 
 function chip(row: DeliveryRow, words: PageWords): Html {
-  const [tone, name] = states[row.state]
-  const word = words.rowStates[row.state]
+  const [tone, name, word] = badgeOf(row.state, row.attempts > 0 || row.reason !== null, words)
   const tries = row.attempts > 1 ? html`<i>×${words.count(row.attempts)}</i>` : null
   return html`<li class="chip ${tone}" title="${nameOf(row, words)}: ${word}">${icon(name)}<bdi>${nameOf(row, words)}</bdi>${tries}<span class="hidden">: ${word}</span></li>`
 }
@@ -115,7 +125,12 @@ function filters({ cursor: _, state, ...filter }: DeliveriesFilter, times: Times
       html`<span>${name === 'sink' ? '' : `${words.filters[nameIn(name)] ?? nameIn(name)} `}${typeof value === 'number' ? inFull(textOf(value), times) : foreign(textOf(value))}</span>`,
   )
   return html`<nav class="filters" aria-label="${words.filterLabel}">${asked}${linkTo(words.all, {}, !state && asked.length === 0)}${rowStates.map(
-    (each) => linkTo(words.rowStates[each], { ...filter, state: each }, each === state),
+    (each) =>
+      linkTo(
+        each === 'delayed' ? words.sentLater : words.rowStates[each],
+        { ...filter, state: each },
+        each === state,
+      ),
   )}</nav>`
 }
 

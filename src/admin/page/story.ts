@@ -11,7 +11,7 @@ import type {
 } from '../delivery-view.ts'
 import { auditList } from './audit.ts'
 import { actionButton, buttonRow, copyButton } from './buttons.ts'
-import { states } from './deliveries.ts'
+import { badgeOf } from './deliveries.ts'
 import { failure, foreign, foreignLink } from './foreign.ts'
 import { badge, section } from './pieces.ts'
 import { silenceButton } from './silences.ts'
@@ -84,11 +84,11 @@ function nobody({ deliveries, held }: AlertStory, words: PageWords): HtmlPart {
 function delivery(part: DeliveryStory, alert: AlertStory, times: Times, canAct: boolean): Html {
   const { sink, target, routes, state, orphaned, heldUpBy, attempts, nextAttemptAt, requestedAt } = part
   const { words } = times
-  const [tone, icon] = states[state]
+  const [tone, icon, word] = badgeOf(state, attempts.length > 0, words)
   const next = nextAttemptAt
     ? html`<p class="reason">${words.nextTry(times.distance(nextAttemptAt))}</p>`
     : null
-  return html`<article class="card"><header class="row"><h3>${receiver(sink, target)}</h3>${badge(tone, icon, words.rowStates[state])}</header>
+  return html`<article class="card"><header class="row"><h3>${receiver(sink, target)}</h3>${badge(tone, icon, word)}</header>
 ${routes === null ? null : html`<p class="reason">${words.byRoutes(routes.length, foreign(routes.join(', ')))}</p>`}${orphaned ? html`<p class="reason">${words.sinkIsGone}</p>` : null}${heldUpBy ? hold(heldUpBy, times) : null}${next}${attempts.length === 0 ? html`<p class="reason">${words.nothingWasSent}</p>` : html`<ol class="attempts">${attempts.map((each, at) => [roundMark(each, attempts[at - 1], requestedAt, times), attempt(each, times)])}</ol>`}
 ${buttonRow(canAct, buttonsOf(part, alert, words))}</article>`
 }

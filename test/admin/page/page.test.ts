@@ -322,6 +322,17 @@ describe('the latest alerts', () => {
     expect(text).toContain('<p class="title"><a href="https://example.com/alerts/48213"')
   })
 
+  test('that wait for the time of their digest are not shown as tried in vain', async () => {
+    const digest = { sink: 'desk-email', state: 'delayed', attempts: 0, nextAttemptAt: ago(-220) } as const
+    // A try that the limit of attempts does not count has its reason.
+    const limited = { ...digest, sink: 'ops-slack', reason: 'rate_limited: 429' }
+    const { text } = await page(withRows([row(digest), row(limited)]))
+    expect(words(text)).toContain('main.48213 seen after 8s desk-email : later ops-slack : to retry ')
+    expect(text).toMatch(/<li class="chip calm" title="desk-email: later">/)
+    expect(text).toMatch(/<li class="chip warning" title="ops-slack: to retry">/)
+    expect(words(text)).toMatch(/ Sending Later Dead .* waiting sending later delivered /)
+  })
+
   test('from another day carry their date', async () => {
     const { text } = await page(withRows([row({ firedAt: '2026-11-19T08:00:00Z', seenAt: null })]))
     expect(words(text)).toContain('11:30:00 1405/08/28')
@@ -339,6 +350,14 @@ describe('the latest alerts', () => {
     // Its symbol and its kind lead to alerts like it.
     expect(narrowed.text).toContain('<a href="?symbol=%D9%81%D9%88%D9%84%D8%A7%D8%AF#deliveries">')
     expect(narrowed.text).toContain('<a href="?kind=price#deliveries">')
+    // The states of the list lead on within it, and so do its pages.
+    expect(narrowed.text).toContain('<a href="?sink=ops-slack&amp;state=waiting#deliveries">waiting</a>')
+    const search = async () => ({ data: [row()], looked: 1, cursor: 'x-1' })
+    const { text } = await page(
+      { deliveries: { ...withRows([]).deliveries, search } as never },
+      '/?sink=hook',
+    )
+    expect(text).toContain('<a href="?sink=hook&amp;cursor=x-1#deliveries">older</a>')
     const senseless = await page({}, '/?state=%3Cb%3E&state=x&sink=')
     expect(senseless.calls).toContainEqual(['search', { limit: deliveryRowsMax }])
     expect(words((await page(withRows([]), '/?state=dead')).text)).toContain('None like that.')

@@ -190,6 +190,13 @@ describe('the story of an alert', () => {
     )
   })
 
+  test('says of an alert that waits for its digest that it is sent later, not that it is tried again', async () => {
+    const [, dead] = storyWith().deliveries
+    const deliveries = [{ ...dead, state: 'delayed', reason: null, nextAttemptAt: ago(-220) }]
+    const { words } = await story(storyWith({ deliveries } as never))
+    expect(words).toContain('desk later next try in 3m 40s nothing was sent yet')
+  })
+
   test('says for how many recipients a button acts, where a sink has several', async () => {
     const to = (target: string, state: 'delivered' | 'dead') => ({
       ...{ sink: 'mail', target, state, routes: null, attempts: [], reason: null },
@@ -229,7 +236,7 @@ describe('the story of an alert', () => {
 })
 
 test('the status page has the actions of its sinks and sources, and what operators did', async () => {
-  const sinks = [sink({ dead: 3 }), sink({ name: 'b', state: 'paused' })]
+  const sinks = [sink({ dead: 3 }), sink({ name: 'b', state: 'paused' }), sink({ name: 'c', state: 'open' })]
   const { app, post } = rig({ status: async () => status({ sinks }) })
   await post('/api/v1/dead-letters/retry', { ids: ['main.1'], sink: 'ops-slack' })
   const { body } = await app.inject('/')
@@ -239,10 +246,21 @@ test('the status page has the actions of its sinks and sources, and what operato
     ['Retry dead', '/api/v1/dead-letters/retry'],
     ['Drop dead', '/api/v1/dead-letters/drop'],
     ['Resume', '/api/v1/sinks/b/resume'],
+    ['Pause', '/api/v1/sinks/c/pause'],
+    ['Probe now', '/api/v1/sinks/c/probe'],
     ['Retry group', '/api/v1/dead-letters/retry'],
     ['Drop group', '/api/v1/dead-letters/drop'],
     ['Add a silence', '/api/v1/silences'],
   ])
+  const [hot, pause] = actsIn(body)
+  expect(hot).toMatchObject({
+    fields: [{ name: 'for', value: '30m' }],
+    undo: { path: '/api/v1/sources/main/hot/end', body: { until: ':until' } },
+  })
+  // Only its own pause: another operator may have set one since.
+  expect(pause).toMatchObject({
+    undo: { path: '/api/v1/sinks/trading-system/resume', body: { id: ':id' } },
+  })
   expect(body).toContain('grouped from the newest 1,200 of 3,000')
   expect(body).toContain('<a href="/alerts/main/4711">main.4711</a>')
   expect(body).toContain('rejected: 400 &lt;b&gt;no such channel&lt;/b&gt;')
