@@ -13,6 +13,7 @@ import type { UnsentNotice } from '../store/unsent-notices.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { allOf, noticeMaker, noticeSender } from './notice-sender.ts'
 import type { Notice } from './notices.ts'
+import { createOutages, outage, troubleMs } from './outages.ts'
 import type { RulesReport } from './rule-notices.ts'
 import { createTroubles } from './troubles.ts'
 
@@ -58,6 +59,10 @@ interface Seen {
   readonly begun: ReadonlyMap<string, number>
   /** Sinks that may have given up on an alert within the hour. */
   readonly failing: ReadonlySet<string>
+  /** Sinks whose breaker is open in this process, and why. */
+  readonly open: ReadonlyMap<string, string>
+  /** Those of them that are down by what all replicas share: while this one was frozen, another may have found that it answers. */
+  readonly kept: ReadonlySet<string>
 }
 
 interface FindingsNow {
@@ -73,6 +78,8 @@ interface OperatorsOptions {
   readonly findings?: () => Promise<FindingsNow | undefined>
   /** Of this process. */
   readonly breakers: () => readonly Pick<LaneState, 'sink' | 'breaker' | 'reason'>[]
+  /** Which of these sinks are down by what all replicas share, in their order; those of this process alone where that is absent. */
+  readonly kept?: (sinks: readonly string[]) => Promise<readonly unknown[]>
   readonly store: NoticeStore
   readonly clock: Clock
   readonly log: Logger
@@ -82,9 +89,6 @@ interface OperatorsOptions {
 const hourMs = 3_600_000
 /** An instant of another process, by the clock of this one, varies by less. */
 const clockJitterMs = 500
-/** A trouble that lasts longer gets another notice. */
-const troubleMs = 24 * hourMs
-
 /** People who leave an orphan where it is get the next notice of it only after this time. */
 const orphanMs = 30 * 24 * hourMs
 
@@ -95,9 +99,8 @@ export function createOperators(options: OperatorsOptions): Operators {
   const { active, sources, breakers, store, clock, log, lookEveryMs = 5_000 } = options
   const { sendUnsent } = noticeSender(options)
   const toUnsent = noticeMaker(clock, () => active().timeZone)
-  const troubles = createTroubles({ store, clock, toUnsent })
-  /** When breakers of this process closed, as far as Redis does not have it yet. */
-  const closedAt = new Map<string, number>()
+  const troubles = createTroubles({ store, toUnsent })
+  const outages = createOutages({ store, troubles, clock, quietMs: wellLooksMin * lookEveryMs })
   /** Sources without a poll though one is due, and since when that is seen, by the monotonic clock. */
   const unpolledSources = new Map<string, { readonly dueAtMs: number | null; readonly sinceMs: number }>()
   let lastWork: Promise<void> = Promise.resolve()
@@ -111,44 +114,21 @@ export function createOperators(options: OperatorsOptions): Operators {
 
   const lookAtDead = async (sink: string, queues: OperatorTargets['queues']) => {
     const nowMs = clock.now()
-    const sinceMs = (await store.at(sink)) ?? nowMs - hourMs
+    const toldMs = await store.at(sink)
+    // By a clock that was ahead: nothing would count until this one has caught up.
+    const isAhead = toldMs !== undefined && toldMs > nowMs + hourMs
+    const sinceMs = toldMs === undefined || isAhead ? nowMs - hourMs : toldMs
     const count = await queues.failedSince(sink, sinceMs + 1)
     if (count === 0) return
     const notice = toUnsent({ kind: 'dead_letters', sink, count, sinceMs })
     const moved = { what: sink, to: nowMs }
-    await store.begin(`dead:${sink}`, { nowMs, againMs: hourMs, notice, moved })
+    await store.begin(`dead:${sink}`, { againMs: hourMs, notice, moved })
   }
-  const onOpen = async (sink: string, reason: string, atMs: number) => {
-    await troubles.begin(`breaker:${sink}`, troubleMs, { kind: 'sink_down', sink, reason })
-    await store.move(`open:${sink}`, atMs)
-  }
-  const noteClosed = async (sink: string) => {
-    const atMs = closedAt.get(sink)
-    if (atMs === undefined) return
-    await store.move(`closed:${sink}`, atMs)
-    if (closedAt.get(sink) === atMs) closedAt.delete(sink)
-  }
-  /**
-   * An outage is over when no replica's breaker was open for a while, and since then a breaker has closed or a delivery
-   * has succeeded. So an outage that comes and goes, or that only one replica sees, gives one notice. A delivery counts
-   * too, because a process that ends during an outage never closes its breaker.
-   */
-  const recover = async (sink: string, queues: OperatorTargets['queues'], begun?: Seen['begun']) => {
-    await noteClosed(sink)
-    await troubles.repeat(`breaker:${sink}`)
-    const sinceMs = begun ? begun.get(`breaker:${sink}`) : await store.since(`breaker:${sink}`)
-    if (sinceMs === undefined) return
-    const openMs = Math.max(sinceMs, (await store.at(`open:${sink}`)) ?? 0)
-    if (clock.now() - openMs < wellLooksMin * lookEveryMs) return
-    const hasClosed = ((await store.at(`closed:${sink}`)) ?? 0) >= openMs
-    if (!hasClosed && (await queues.completedSince(sink, openMs + 1)) === 0) return
-    await troubles.end([`breaker:${sink}`], { kind: 'sink_up', sink, reason: '' })
-  }
-  const lookAtSink = async (sink: string, queues: OperatorTargets['queues'], { begun, failing }: Seen) => {
-    const nowMs = clock.now()
-    const open = breakers().find((each) => each.sink === sink && each.breaker === 'open')
-    await (open ? onOpen(sink, open.reason ?? '', nowMs) : recover(sink, queues, begun))
-    if (failing.has(sink)) await lookAtDead(sink, queues)
+  const lookAtSink = async (sink: string, queues: OperatorTargets['queues'], seen: Seen) => {
+    const reason = seen.open.get(sink)
+    if (reason === undefined) await outages.recover(sink, queues, seen.begun)
+    else if (seen.kept.has(sink)) await outages.open(sink, reason, clock.now())
+    if (seen.failing.has(sink)) await lookAtDead(sink, queues)
   }
   const unpolled = (status: PollerStatus): string | undefined => {
     const { source, state, nextPollAtMs: dueAtMs } = status
@@ -186,7 +166,7 @@ export function createOperators(options: OperatorsOptions): Operators {
     const count = Math.min(quarantined, ever < before ? ever : ever - before)
     if (count === 0) return
     const notice = toUnsent({ kind: 'rows_set_aside', sourceName, count })
-    await store.begin(what, { nowMs: clock.now(), againMs: hourMs, notice, moved: { what, to: ever } })
+    await store.begin(what, { againMs: hourMs, notice, moved: { what, to: ever } })
   }
   let looks = 0
   let before: readonly string[] = []
@@ -212,6 +192,10 @@ export function createOperators(options: OperatorsOptions): Operators {
       }),
     )
   }
+  const keptOf = async (open: readonly string[]): Promise<ReadonlySet<string>> => {
+    const kept = await options.kept?.(open).catch(() => undefined)
+    return new Set(open.filter((_sink, at) => kept === undefined || kept[at] !== undefined))
+  }
   /** Where nothing is wrong, a few commands, however many sinks and sources there are. */
   const lookAtAll = async (queues: OperatorTargets['queues']) => {
     const reading = sources()
@@ -219,9 +203,12 @@ export function createOperators(options: OperatorsOptions): Operators {
     const reports = await reading.catch(() => [])
     const failing = await queues.failingSince(clock.now() - hourMs)
     const ofSources = reports.flatMap(({ status }) => troublesOfSource(status.source))
+    const opened = breakers().filter(({ breaker }) => breaker === 'open')
+    const open = new Map(opened.map(({ sink, reason = '' }) => [sink, reason]))
     const seen = {
-      begun: await store.begun([...queues.sinks.map((sink) => `breaker:${sink}`), ...ofSources]),
-      failing,
+      begun: await store.begun([...queues.sinks.map(outage), ...ofSources]),
+      kept: await keptOf([...open.keys()]),
+      ...{ failing, open },
     }
     await allOf([
       ...queues.sinks.map((sink) => () => lookAtSink(sink, queues, seen)),
@@ -243,12 +230,12 @@ export function createOperators(options: OperatorsOptions): Operators {
       const { operators, queues } = active()
       if (operators.length === 0) return
       const nowMs = clock.now()
-      if (state === 'closed') closedAt.set(sink, nowMs)
+      if (state === 'closed') outages.closed(sink)
       void attempt(async () => {
         // The regular checks send the notice that it is over, once the breaker has stayed closed for a while.
-        if (state === 'closed') return noteClosed(sink)
+        if (state === 'closed') return outages.noteClosed(sink)
         // First ends the outage before this one, if that is over and its notice was not sent yet.
-        await recover(sink, queues).finally(() => onOpen(sink, reason, nowMs))
+        await outages.recover(sink, queues).finally(() => outages.open(sink, reason, nowMs))
       })
     },
     onOrphan(orphan) {

@@ -8,6 +8,7 @@ import { durationText } from '../lib/duration.ts'
 import { UserError } from '../lib/errors.ts'
 import { given } from '../lib/given.ts'
 import { collectOverdue } from '../poller/status.ts'
+import { createBreakerStore } from '../store/breakers.ts'
 import { thisProcess } from '../store/lease.ts'
 import { createNoticeStore } from '../store/notices.ts'
 import { createPauseStore } from '../store/pauses.ts'
@@ -131,6 +132,7 @@ class ConfiguredRuntime implements Runtime {
       sources: () => this.#lookAtSources(),
       findings: () => this.#findings(),
       breakers: () => this.sender.states(),
+      kept: createBreakerStore(redis.commands, prefix).readAll,
       lookEveryMs: tools.operatorsLookEveryMs,
       store: createNoticeStore(redis.commands, prefix),
       clock,

@@ -1,4 +1,3 @@
-import type { Clock } from '../lib/clock.ts'
 import type { NoticeStore } from '../store/notices.ts'
 import type { UnsentNotice } from '../store/unsent-notices.ts'
 import type { Notice } from './notices.ts'
@@ -8,7 +7,7 @@ import { type RulesReport, ruleNews } from './rule-notices.ts'
  * Stores when troubles begin and end, with a notice of each. A step that Redis did not answer is repeated before any other
  * step of that trouble: Redis may have carried it out, and people need the notice of the beginning before that of the end.
  */
-interface Troubles {
+export interface Troubles {
   begin(trouble: string, againMs: number, notice: Notice): Promise<void>
   end(troubles: readonly [string, ...string[]], notice: Notice | undefined): Promise<void>
   /** Which rules became silent, or are in order again, since people were last notified. */
@@ -22,11 +21,10 @@ const triesMax = 5
 
 interface TroublesOptions {
   readonly store: Pick<NoticeStore, 'begin' | 'end' | 'rules'>
-  readonly clock: Pick<Clock, 'now'>
   readonly toUnsent: (notice: Notice) => UnsentNotice
 }
 
-export function createTroubles({ store, clock, toUnsent }: TroublesOptions): Troubles {
+export function createTroubles({ store, toUnsent }: TroublesOptions): Troubles {
   /** The step of each trouble that had no answer; there is never more than one. */
   const unanswered = new Map<string, () => Promise<void>>()
   const repeat = async (trouble: string) => {
@@ -40,7 +38,7 @@ export function createTroubles({ store, clock, toUnsent }: TroublesOptions): Tro
   }
   return {
     begin(trouble, againMs, notice) {
-      const begun = { nowMs: clock.now(), againMs, notice: toUnsent(notice) }
+      const begun = { againMs, notice: toUnsent(notice) }
       return act(trouble, () => store.begin(trouble, begun))
     },
     end(troubles, notice) {

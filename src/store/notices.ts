@@ -18,18 +18,17 @@ import {
  * whose answer was lost can be repeated, by the caller or by the driver: it adds no second notice.
  */
 export interface NoticeStore {
-  /** Adds the notice if the trouble is new, or its last notice is `againMs` old. */
+  /** Adds the notice if the trouble is new, or its last notice is `againMs` old by Redis' clock: those of replicas may differ. */
   begin(
     trouble: string,
     begun: {
-      readonly nowMs: number
       readonly againMs: number
       readonly notice: UnsentNotice
       /** As `move` does, if the notice is added. */
       readonly moved?: { readonly what: string; readonly to: number }
     },
   ): Promise<void>
-  /** When people were first notified of it; undefined when they were not. */
+  /** When people were first notified of it, by Redis' clock; undefined when they were not. */
   since(trouble: string): Promise<number | undefined>
   /** As `since`, of each of these that people were notified of; one command for all. */
   begun(troubles: readonly string[]): Promise<ReadonlyMap<string, number>>
@@ -57,9 +56,9 @@ export function createNoticeStore(redis: RedisClient, prefix: string): NoticeSto
     return new Map(since.filter(([, sinceMs]) => !Number.isNaN(sinceMs)))
   }
   return {
-    async begin(trouble, { nowMs, againMs, notice, moved }) {
+    async begin(trouble, { againMs, notice, moved }) {
       const keys = [unsentKey, noticeKey(prefix, trouble), noticedKey(prefix, moved?.what ?? '')]
-      const given = [nowMs, againMs, keptMs, clockSlackMs, moved?.to ?? '']
+      const given = [againMs, keptMs, clockSlackMs, moved?.to ?? '']
       await redis.eval(beginScript, keys.length, ...keys, ...addArguments([notice]), ...given)
     },
     since: async (trouble) => (await begun([trouble])).get(trouble),
@@ -112,10 +111,12 @@ const clockSlackMs = 3_600_000
 
 const addScript = `${addLines} add()`
 
-/** KEYS … notice, noticed · ARGV … now, pause before the next notice, expiry, slack of clocks (ms), where `noticed` is to be or '' */
+/** KEYS … notice, noticed · ARGV … pause before the next notice, expiry, slack of clocks (ms), where `noticed` is to be or '' */
 const beginScript = `${addLines}
 local since, last = string.match(redis.call('GET', KEYS[2]) or '', '^(%d+) ?(%d*)')
-local now, again, kept, slack, noticed = unpack(ARGV, given + 1)
+local again, kept, slack, noticed = unpack(ARGV, given + 1)
+local time = redis.call('TIME')
+local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
 if since then
   local agoMs = now - (last == '' and since or last)
   if agoMs > -slack and agoMs < tonumber(again) then return end

@@ -65,6 +65,125 @@ it('a sink whose breaker closes is told to be well after a while, also where not
   expect(told).toEqual(['bridge.sink_down', 'bridge.sink_up'])
 })
 
+/** One whose wall time is set while its monotonic time goes on. */
+function settableClock(base = passingClock()) {
+  let aheadMs = 0
+  return {
+    ...base,
+    now: () => base.now() + aheadMs,
+    turn(byMs: number) {
+      aheadMs += byMs
+    },
+  }
+}
+
+it('two replicas whose clocks differ by more than a day tell of an outage once, and of its end once', async () => {
+  const prefix = freshPrefix()
+  /** Each replica may put a notice into its queue, under the same id. */
+  const notices = new Map<number, string>()
+  const told = () => [...notices.values()]
+  let breaker: 'open' | 'closed' = 'open'
+  const base = passingClock()
+  const looks = [0, 0]
+  const replicas = looks.map((_, at) => {
+    const clock = settableClock(base)
+    clock.turn(at * 25 * 3_600_000)
+    return operatorsOf({
+      async enqueue(jobs: readonly DeliveryJob[]) {
+        for (const { alert } of jobs) notices.set(alert.id, alert.kind)
+      },
+      breakers: () => [{ sink: 'hook', breaker, reason: 'HTTP 503' }],
+      async sources() {
+        looks[at] = (looks[at] ?? 0) + 1
+        return []
+      },
+      store: createNoticeStore(redis.client(), prefix),
+      clock,
+    })
+  })
+  for (const operators of replicas) startOperators(operators)
+  const looked = (count: number) =>
+    until('both have looked', () => {
+      base.pass(5_000)
+      return looks.every((each) => each >= count)
+    })
+  await looked(6)
+  expect(told()).toEqual(['bridge.sink_down'])
+  breaker = 'closed'
+  for (const operators of replicas) operators.onBreaker({ sink: 'hook', state: 'closed', reason: '' })
+  await looked(Math.max(...looks) + 30)
+  expect(told()).toEqual(['bridge.sink_down', 'bridge.sink_up'])
+})
+
+it('a recovery is told after a minute, though the clock was hours ahead when the outage began', async () => {
+  const clock = settableClock()
+  const told: string[] = []
+  let breaker: 'open' | 'closed' = 'open'
+  const operators = operatorsOf({
+    enqueue: async (jobs: readonly DeliveryJob[]) => void told.push(...jobs.map(({ alert }) => alert.kind)),
+    breakers: () => [{ sink: 'hook', breaker, reason: 'HTTP 503' }],
+    store: createNoticeStore(redis.client(), freshPrefix()),
+    clock,
+  })
+  clock.turn(5 * 3_600_000)
+  startOperators(operators)
+  await until('the outage is told', () => told.length === 1)
+  clock.turn(-5 * 3_600_000)
+  breaker = 'closed'
+  operators.onBreaker({ sink: 'hook', state: 'closed', reason: '' })
+  await until('the recovery is told', () => {
+    clock.pass(5_000)
+    return told.length === 2
+  })
+  expect(told).toEqual(['bridge.sink_down', 'bridge.sink_up'])
+})
+
+it('dead letters are told, though the last notice of some was made while the clock was hours ahead', async () => {
+  const told: string[] = []
+  const store = createNoticeStore(redis.client(), freshPrefix())
+  await store.move('hook', Date.now() + 5 * 3_600_000)
+  const operators = operatorsOf({
+    enqueue: async (jobs: readonly DeliveryJob[]) =>
+      void told.push(...jobs.map(({ alert }) => alert.headline)),
+    failedSince: async (_sink, sinceMs) => (sinceMs < Date.now() ? 2 : 0),
+    breakers: () => [{ sink: 'hook', breaker: 'closed', reason: '' }],
+    store,
+    clock: passingClock(),
+  })
+  startOperators(operators)
+  await until('they are told', () => told.length > 0)
+  expect(told).toEqual(['2 alerts were given up on at sink hook'])
+})
+
+it('a sink that another replica found well is not told to be down by one that was frozen since', async () => {
+  const clock = passingClock()
+  const told: string[] = []
+  let kept: unknown
+  let looks = 0
+  const operators = operatorsOf({
+    enqueue: async (jobs: readonly DeliveryJob[]) => void told.push(...jobs.map(({ alert }) => alert.kind)),
+    breakers: () => [{ sink: 'hook', breaker: 'open', reason: 'HTTP 503' }],
+    async kept(sinks) {
+      looks += 1
+      return sinks.map(() => kept)
+    },
+    store: createNoticeStore(redis.client(), freshPrefix()),
+    clock,
+  })
+  startOperators(operators)
+  await until('it has looked', () => {
+    clock.pass(5_000)
+    return looks > 20
+  })
+  expect(told).toEqual([])
+  kept = { reason: 'HTTP 503' }
+  await until('the outage is told', () => {
+    clock.pass(5_000)
+    return told.length > 0
+  })
+  expect(told).toEqual(['bridge.sink_down'])
+})
+
 it('what the verdict names as a trouble is told in its words once it lasts, but not to its own sink, and when it is over', async () => {
   const clock = passingClock()
   const told: string[] = []
