@@ -102,7 +102,7 @@ class LearnedSchedule implements Schedule {
       ...{ paces, budget, limits, floor, lastAtMs },
       family: memory.family,
       guard: memory.guard,
-      marks: this.#mayFollowMarks(budget) ? this.#marks : undefined,
+      marks: this.#mayFollowMarks(budget) ? this.#timelyMarks : undefined,
       markPeriod: this.#markPeriod,
       lateMs: memory.phase.lateMs,
       hotUntilMs: memory.hotUntilMs,
@@ -115,6 +115,11 @@ class LearnedSchedule implements Schedule {
   /** A poll a mark may be slower than even ones, which is only allowed with what was won (alerts dated by the minute: 1.25 of even). */
   #mayFollowMarks({ unitsPerDay }: BudgetView): boolean {
     return unitsPerDay >= markUnitsMin && this.#memory.guard.won > 0
+  }
+
+  /** Marks that rows come by. Where rows come late for some time they are left, and not forgotten. */
+  get #timelyMarks(): MarkPlan | undefined {
+    return isProven(this.#memory.phase.timelyGain, true) ? this.#marks : undefined
   }
 
   /** The next poll along the announced evaluations, while they are followed. */
@@ -155,8 +160,8 @@ class LearnedSchedule implements Schedule {
     return {
       learnedFrom: Math.round(learnedAlerts(this.#memory.profile)),
       memory: this.#state,
-      firing: describeMarks(this.#marks, this.#markPeriod),
-      onMarks: this.#marks !== undefined || this.#markPeriod !== undefined,
+      firing: describeMarks(this.#timelyMarks, this.#markPeriod),
+      onMarks: this.#timelyMarks !== undefined || this.#markPeriod !== undefined,
       announced: describeAnnounced(this.#memory.announced),
       hotUntilMs: this.#memory.hotUntilMs,
     }

@@ -126,6 +126,18 @@ describe('the schedule', () => {
     expect(schedule.describe(times.at(-1) ?? 0).firing).toMatch(/^each minute/)
   })
 
+  it('leaves marks while rows come late, and follows them again once a few come in time', () => {
+    const schedule = createSchedule(options, undefined)
+    const minuteMs = 60_000
+    let atMs = benchStartMs + 5_000
+    const poll = (minutes: number, firedAgoMs: number) => {
+      for (let k = 0; k < minutes; k++, atMs += minuteMs)
+        schedule.observe({ atMs, ok: true, firedAtMs: [atMs - firedAgoMs], pages: 1, pagesLeft: 'none' })
+      return schedule.describe(atMs).onMarks
+    }
+    expect([poll(400, 3_000), poll(60, 3 * minuteMs), poll(20, 3_000)]).toEqual([true, false, true])
+  })
+
   it.each([
     [300, 12],
     [600, 6],

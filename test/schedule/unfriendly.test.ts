@@ -55,6 +55,7 @@ it.each([
   ['each six hours before', 400, 'market', 0.6, (at: number) => at - 6 * hourMs],
   ['each as if in another zone, at ten units', 10, 'market', 0.75, (at: number) => at - 3.5 * hourMs],
   ['by the day alone', 400, 'market', 0.65, tehranDayOf],
+  ['by the hour alone', 400, 'market', 0.65, (at: number) => Math.floor(at / hourMs) * hourMs],
   ['in whole minutes', 2_000, 'flat', 1.05, (at: number) => Math.floor(at / 60_000) * 60_000],
 ] as const)(
   'alerts that are dated %s (%d units, %s): %d of even polls at most',
@@ -64,6 +65,42 @@ it.each([
     const observe = schedule.observe.bind(schedule)
     const shown = createTrace(scenario, 11, scenario === 'flat' ? 6 : 21).times
     const dates = new Map(shown.map((at, index) => [at, dateOf(at, index)]))
+    schedule.observe = (poll) =>
+      observe({ ...poll, firedAtMs: poll.firedAtMs.map((at) => dates.get(at) ?? at) })
+    const ours = summarizeLags(simulate(shown, schedule, options).lagsMs)
+    expect(ours.mean).toBeLessThanOrEqual(limit * summarizeLags(evenLags(shown, options)).mean)
+  },
+)
+
+it.each([
+  [
+    'by the minute and shown every ten minutes',
+    400,
+    0.75,
+    60_000,
+    (at: number) => Math.ceil(at / 600_000) * 600_000 + 2_000,
+  ],
+  [
+    'by every fifth minute and shown within two minutes of it',
+    2_000,
+    0.85,
+    300_000,
+    (at: number, index: number) => Math.floor(at / 300_000) * 300_000 + ((index * 7_919) % 120_000),
+  ],
+] as const)(
+  'alerts that are dated %s (%d units): %d of even polls at most',
+  (_, units, limit, periodMs, showAt) => {
+    const options = benchOptions(units)
+    const schedule = createSchedule(options, undefined)
+    const observe = schedule.observe.bind(schedule)
+    // No two at the same instant, so that each finds its date.
+    const dates = new Map(
+      createTrace('market', 11, 14).times.map((at, index) => [
+        Math.floor(showAt(at, index)) + index / 10_000,
+        Math.floor(at / periodMs) * periodMs,
+      ]),
+    )
+    const shown = [...dates.keys()].sort((a, b) => a - b)
     schedule.observe = (poll) =>
       observe({ ...poll, firedAtMs: poll.firedAtMs.map((at) => dates.get(at) ?? at) })
     const ours = summarizeLags(simulate(shown, schedule, options).lagsMs)
