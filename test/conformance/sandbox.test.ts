@@ -228,10 +228,17 @@ describe('the market', () => {
     const lasts = everything.rows.map((row) => Number(row['last']))
     expect(lasts).toEqual(lasts.toSorted((a, b) => b - a))
     expect(everything.rows.every((row) => 'change' in row)).toBe(true)
-    const low = { field: 'pe', operator: 'gte', value: 0 }
-    const high = { field: 'pe', operator: 'lt', value: 0 }
+    const low = { field: 'pe', operator: 'gte', value: 6 }
+    const high = { field: 'pe', operator: 'lt', value: 6 }
     const either = await run({ screen: { match: 'any', conditions: [low, high] } })
     expect(either.matched).toBeLessThan(matched)
+    const alone = [low, high].map((one) => run({ screen: { match: 'all', conditions: [one] } }))
+    const found = (await Promise.all(alone)).map((each) => each.matched)
+    expect(Math.min(...found)).toBeGreaterThan(0)
+    expect(either.matched).toBe(found.reduce((sum, each) => sum + each, 0))
+    // What is absent is not another figure either.
+    const other = { field: 'pe', operator: 'neq', value: 0 }
+    expect((await run({ screen: { match: 'all', conditions: [other] } })).matched).toBe(either.matched)
     expect(await run({ screen: { match: 'all', conditions: [low, high] } })).toMatchObject({ matched: 0 })
     const saved = await run({ screenId: 31, screen: { match: 'all', conditions: [high] } })
     expect(saved.rows.every((row) => Number(row['rsi']) > 60)).toBe(true)
