@@ -559,6 +559,25 @@ describe('a fault of an endpoint', () => {
     else expect(held).toBeUndefined()
   })
 
+  it.each([
+    ['silence', { hang: true }, ['deadline', 'resting', 'resting']],
+    [
+      '500 for each instrument',
+      { status: 500, code: 'server_error' },
+      ['failed', 'failed', 'failed', 'resting'],
+    ],
+  ] as const)('%s lets that endpoint rest, and no other', async (_what, how, whys) => {
+    const market = await startMarket(10)
+    market.behave('/prices', how)
+    const { find } = contextOf(market, { deadline: whys[0] === 'deadline' ? '2s' : '8s' })
+    const others: ContextName[] = ['price', 'indicators', 'filing', 'macro:usd_free']
+    for (const [at, why] of whys.entries()) {
+      const found = await find(at + 1, ['chart', ...others])
+      expect(whyOf(found)).toEqual({ chart: why })
+      expect(Object.keys(found.parts)).toEqual(others)
+    }
+  })
+
   it('is counted as failed where the API was late, and as skipped where the time of the alert was too short', async () => {
     const market = await startMarket(10)
     market.behave('stock-3/prices', { delayMs: 1_500 })
@@ -666,6 +685,10 @@ describe('a fault of an endpoint', () => {
     const other = contextOf(market, { prefix, token: 'two' })
     await other.find(1, ['indicators'])
     expect(market.calls).toHaveLength(2)
+    // Several calls are refused before the first refusal is known.
+    const together = contextOf(market, { token: 'three' })
+    await Promise.all([1, 2, 3].map((index) => together.find(index, ['indicators'])))
+    expect(together.captured.with('the API refuses this context')).toHaveLength(1)
   })
 })
 
@@ -683,6 +706,16 @@ describe('the units', () => {
     expect(whyOf(await find(2, ['chart', 'price']))).toEqual({ chart: 'budget' })
     const day = { key: 'today', startMs: 0, endMs: 0 }
     expect((await ledger.used(day)).byPurpose).toEqual({ context: 3 })
+  })
+
+  it('of context are none where a tenth of the minute is left, which is for polls', async () => {
+    const market = await startMarket(10)
+    const { find, ledger } = contextOf(market)
+    const poll = { cost: 1, purpose: 'poll' } as const
+    await Promise.all(Array.from({ length: 216 }, () => ledger.reserve(poll)))
+    expect(whyOf(await find(1, ['price', 'chart']))).toEqual({ price: 'minute', chart: 'minute' })
+    expect(market.calls).toEqual([])
+    expect(await ledger.reserve(poll)).toMatchObject({ ok: true })
   })
 
   it('that polls still need until the reset are left alone, fewer the nearer it is', async () => {
