@@ -24,8 +24,8 @@ export interface Leader {
   lastStartMs: number | null
   /** How many pages the last poll read, when it was good. */
   lastPages: number | null
-  /** How many calls the last poll made. */
-  lastCalls: number
+  /** How many polls in a row the minute refused before they made a call. */
+  minuteRefusals: number
   refusedUntilMs: number | undefined
   /** What pages beneath the first leave of the day to fresh polls, as it was when the catch-up or the day began. */
   keptForHead: { readonly day: string; readonly units: number }
@@ -86,7 +86,7 @@ export function newLeader(lease: Lease, schedule: Schedule, known: PollerStatus)
     decidedMs: 0,
     lastStartMs: known.lastPollAtMs,
     lastPages: null,
-    lastCalls: 1,
+    minuteRefusals: 0,
     refusedUntilMs: undefined,
     keptForHead: known.keptForHead ?? { day: '', units: 0 },
     failures: 0,
@@ -119,8 +119,12 @@ export function applyResult(
   const stop = stopReason(result, tally)
   leader.done = done
   leader.lastPages = result.ok ? result.pages : null
-  leader.lastCalls = tally.calls
-  leader.refusedUntilMs = refusedUntil(tally, startMs + freshPauseMs())
+  const { calls, refused } = tally
+  const byMinute = calls === 0 && refused?.limit === 'minute' && !refused.held
+  leader.minuteRefusals = byMinute ? leader.minuteRefusals + 1 : 0
+  leader.refusedUntilMs = byMinute
+    ? retryOfMinute(refused.retryAtMs, leader.minuteRefusals)
+    : refusedUntil(tally, startMs + freshPauseMs())
   // A later page that always fails must not stop the reading of the first one.
   leader.failures = error === undefined || result.ok ? 0 : leader.failures + 1
   if (error !== undefined && result.ok) {
@@ -188,6 +192,17 @@ export function freshPauseMs(requestsPerMinute: number, sources: number): number
 const freshShareMax = 2 / 3
 /** So that the first pages of a minute are no more than that where they follow one another exactly. */
 const freshSlackMs = 500
+
+/**
+ * When a poll that the minute refused is tried again. Sources of one account that want more than its minute all learn of the same
+ * instant: the oftener one was refused, the sooner it is there, or it might never have its turn.
+ */
+export function retryOfMinute(retryAtMs: number, refusals: number): number {
+  return retryAtMs + yieldMs / refusals
+}
+
+/** More than the timers of a busy process differ, and little beside the minute. */
+const yieldMs = 500
 
 /**
  * The first page is read also while a walk waits for the minute or for another day. Not as soon as one call is free: the first page would

@@ -34,8 +34,8 @@ export interface NextPollInput {
   readonly hold: Hold | undefined
   /** When the ledger grants units again, if it refused the last poll. */
   readonly refusedUntilMs: number | undefined
-  /** How many calls the last poll made. */
-  readonly lastCalls?: number
+  /** How many polls in a row the minute refused before they made a call. */
+  readonly minuteRefusals?: number
   /** Set while a person has to correct something. */
   readonly stopped: Stopped | undefined
   /** A person asked for a poll now. */
@@ -94,12 +94,12 @@ function wasSetBack({ lastStartMs, nowMs, minIntervalMs }: NextPollInput): boole
 }
 
 function notBefore(input: NextPollInput): number {
-  const { lastStartMs, minIntervalMs, refusedUntilMs = 0, lastCalls, nowMs } = input
+  const { lastStartMs, minIntervalMs, refusedUntilMs = 0, minuteRefusals = 0, nowMs } = input
   // An instant from before the clock was set back is of no use; a ledger without units refuses again.
   if (wasSetBack(input)) return nowMs
   if (lastStartMs === null || lastStartMs > nowMs) return refusedUntilMs
   // No call was made, and the ledger said when one may be: another interval would make the pace slower than the minute does.
-  if (lastCalls === 0 && refusedUntilMs > 0) return refusedUntilMs
+  if (minuteRefusals > 0) return refusedUntilMs
   // The schedule does not know of a poll that made no call, nor of one that a person asks for.
   return Math.max(lastStartMs + minIntervalMs, refusedUntilMs)
 }

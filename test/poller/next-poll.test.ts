@@ -59,7 +59,7 @@ describe('the pace', () => {
       'is not slower than the minute where that refused a poll before its call',
       {
         ...{ decision: { atMs: nowMs - 1, reason: 'fixed' }, minIntervalMs: 30_000, lastStartMs: nowMs },
-        ...{ refusedUntilMs: nowMs + 50, lastCalls: 0 },
+        ...{ refusedUntilMs: nowMs + 50, minuteRefusals: 1 },
       },
       { inMs: 50, nextReason: 'fixed' },
     ],
@@ -67,7 +67,7 @@ describe('the pace', () => {
       'keeps the shortest interval where the minute refused a page beneath the first',
       {
         ...{ decision: { atMs: nowMs, reason: 'catch_up' }, lastStartMs: nowMs },
-        ...{ refusedUntilMs: nowMs + 50, lastCalls: 1 },
+        ...{ refusedUntilMs: nowMs + 50, minuteRefusals: 0 },
       },
       { inMs: 2_000 },
     ],

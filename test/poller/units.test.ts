@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { freshPauseMs } from '../../src/poller/leader.ts'
+import { freshPauseMs, retryOfMinute } from '../../src/poller/leader.ts'
 import type { PollerDeps } from '../../src/poller/settings.ts'
 import { createGrantStore } from '../../src/store/grant.ts'
 import { resetGuardMs } from '../../src/store/ledger.ts'
@@ -74,6 +74,41 @@ describe('first pages while catch-ups wait for the minute', () => {
     expect(pauses).toEqual([60_600, 10_100, 5_000, 5_000])
   })
 })
+
+it.each([
+  [2, 3, 60_000],
+  [2, 5, 60_000],
+  [6, 8, 10_000],
+  [12, 13, 5_000],
+])(
+  'a minute of %d requests serves %d sources in turns, each of which would fill it or more with the others',
+  (requests, sources, everyMs) => {
+    let minute: number[] = []
+    const state = Array.from({ length: sources }, () => ({ dueMs: 0, refusals: 0, lastMs: 0, longestMs: 0 }))
+    // Whoever is due at the same time is served in the same order, which is as unfair as it can be.
+    for (
+      let atMs = 0;
+      atMs < 3_600_000;
+      atMs = Math.max(atMs + 1, Math.min(...state.map(({ dueMs }) => dueMs)))
+    )
+      for (const source of state.filter(({ dueMs }) => dueMs <= atMs)) {
+        minute = minute.filter((callMs) => callMs > atMs - minuteMs)
+        if (minute.length >= requests) {
+          source.refusals += 1
+          source.dueMs = retryOfMinute((minute.at(-requests) ?? 0) + minuteMs, source.refusals)
+          continue
+        }
+        minute.push(atMs)
+        source.longestMs = Math.max(source.longestMs, atMs - source.lastMs)
+        ;[source.lastMs, source.refusals, source.dueMs] = [atMs, 0, atMs + everyMs]
+      }
+    const fairMs = (sources * minuteMs) / requests
+    for (const { longestMs, lastMs } of state) {
+      expect(longestMs).toBeLessThan(2.5 * fairMs)
+      expect(lastMs).toBeGreaterThan(3_600_000 - 2.5 * fairMs)
+    }
+  },
+)
 
 describe('a limit of the feed', () => {
   it('is waited for exactly as a 429 says, by every replica, and told once', async () => {
