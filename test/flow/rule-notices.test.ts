@@ -73,6 +73,9 @@ it('operators are notified once of rules that may not fire, and once when they a
     expect.stringMatching(/^main +12 .*MAY NOT FIRE: disabled: نماد بسته است/),
   ])
   expect(listed.join('\n')).toContain('toString=1, valueOf=1')
+  const fired = { ...data[0], lastFiredAt: new Date(clock.now() - 2 * hourMs).toISOString() }
+  expect(describeRules([fired], clock.now())).toMatch(/ 2h ago +\S+ ago$/m)
+  expect(describeRules([{ ...fired, lastFiredAt: null }], clock.now())).toMatch(/ never +\S+ ago$/m)
   await app.stop()
 
   const again = await start()

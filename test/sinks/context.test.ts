@@ -80,6 +80,15 @@ describe('context', () => {
     },
   )
 
+  test('is in a card of Teams as a field each, with the columns of its chart', () => {
+    const { teams } = texts({ alert: persian, context: whole }, persianDisplay)
+    const facts = contextFacts(whole, persianDisplay, { firedAtMs: persian.firedAtMs })
+    expect(facts.length).toBeGreaterThan(5)
+    for (const { word } of facts) expect(teams).toContain(`${word}: `)
+    for (const text of ['۵٬۲۳۰ ریال', '▁▂▃▄▄▆▇█', 'RSI ۷۴٫۲', 'صورت‌های مالی', '۴۱٫۵'])
+      expect(teams).toContain(text)
+  })
+
   test('is as harmless as a headline, and makes no message longer than it may be', () => {
     for (const display of [persianDisplay, englishDisplay]) {
       const shown = texts({ alert: hostile, context: evil }, display)
