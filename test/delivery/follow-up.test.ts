@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { expiresAtMs, followUpOf, signalOf } from '../../src/delivery/follow-up.ts'
+import { expiresAtMs, faultText, followUpOf, signalOf } from '../../src/delivery/follow-up.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import { delivered, deliveryJob, quickSettings, rejected, unavailable } from './rig.ts'
 
@@ -167,4 +167,12 @@ describe('what an outcome says about the sink', () => {
     expect(signalOf({ ...rejected, kind: 'dead', reason: 'gone', sinkFault: true })).toBe('none')
     expect(signalOf({ ...unavailable, sinkFault: false })).toBe('none')
   })
+})
+
+it('what operators are shown of a fault names its reason once, whatever was answered', () => {
+  const texts = ['', 'refused 10.0.0.1'].map((text) =>
+    faultText({ kind: 'dead', reason: 'blocked_address', sinkFault: true, answer: { text } }),
+  )
+  expect(texts).toEqual(['blocked_address', 'blocked_address: refused 10.0.0.1'])
+  expect(faultText(unavailable)).toBe('server_error: 503 busy')
 })

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { PollerView } from '../../src/poller/status.ts'
+import { failingMsMax, lastingFailure, PollerView } from '../../src/poller/status.ts'
+import { sourceKeys } from '../../src/store/keys.ts'
 import { createSourceStatus } from '../../src/store/source-status.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { clockAt } from '../support/clock.ts'
@@ -20,7 +21,13 @@ function rig() {
   const deps = { ...at, log: captured.log, metrics, clock: clockAt(() => time.nowMs), limits }
   const open = () => new PollerView(deps, createSourceStatus(at))
   const told = () => captured.lines.filter(({ msg }) => String(msg).includes('1405')).length
-  return { time, open, told }
+  /** While no process runs: by Redis' clock the stored status is so old. */
+  const pass = async (ms: number) => {
+    time.nowMs += ms
+    const { status } = sourceKeys(at.prefix, at.source)
+    await at.redis.pexpire(status, (await at.redis.pttl(status)) - ms)
+  }
+  return { time, open, told, pass }
 }
 
 describe('firing times that cannot be believed', () => {
@@ -51,4 +58,24 @@ describe('firing times that cannot be believed', () => {
     view.polled(pollResult({ doubt: example }), null)
     expect(told()).toBe(2)
   })
+})
+
+it('a feed that fails at every poll is reported after a quarter of an hour, also where the bridge restarts meanwhile', async () => {
+  const { open, time, pass } = rig()
+  const failed = (view: PollerView) =>
+    view.polled(pollResult({ ok: false, reason: 'failed' }), {
+      ...{ atMs: time.nowMs, code: 'bad_shape', message: 'perPage is 50' },
+    })
+  for (let restart = 0; restart < 3; restart += 1) {
+    const view = open()
+    await view.restore()
+    failed(view)
+    expect(lastingFailure(view.status)).toBeUndefined()
+    await view.save()
+    await pass(failingMsMax / 3)
+  }
+  const last = open()
+  await last.restore()
+  failed(last)
+  expect(lastingFailure(last.status)).toMatch(/^no poll has gone well for 15m.*: perPage is 50$/)
 })
