@@ -232,6 +232,13 @@ describe('the list of deliveries', () => {
     const [ofHook] = await sinkActivity(queues, stored, Date.now())
     expect(ofHook?.hours.at(-1)).toEqual({ delivered: 1, dead: 1 })
     expect(asked).toHaveLength(5)
+    // Each in its hour, of a day.
+    const hoursAt = async (laterMs: number) =>
+      (await sinkActivity(queues, stored, Date.now() + laterMs))[0]?.hours.map(Object.values).map(String)
+    const none = Array(24).fill('0,0')
+    expect(await hoursAt(90 * 60_000)).toEqual(none.with(22, '1,1'))
+    expect(await hoursAt(23.5 * 3_600_000)).toEqual(none.with(0, '1,1'))
+    expect(await hoursAt(24.5 * 3_600_000)).toEqual(none)
   })
 
   it('tells how many ended since what waits was queued, not those before it', async () => {

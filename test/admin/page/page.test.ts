@@ -195,8 +195,8 @@ describe('the status page', () => {
       '62% used 50% of the day over',
       'Last poll 12s ago',
       'Polled by web-1, process 7, running since 1405/08/27 07:56:30.',
-      'Next poll in 9s alerts are expected about now',
-      'Fired → seen 8.4s p95 21s',
+      'Fired → seen 8.4s p95 21s Fired → acknowledged',
+      'Next poll in 9s alerts are expected about now Fired → seen 8.4s p95 21s Feed complete 12s ago',
       'trading-system webhook 11 alerts acknowledged and 1 given up on in the last 24 hours taking 0 Queue over 24 hours, 340 at most 1 0 0 412 8.9s · 22.5s a send takes 20ms How long sends took over 24 hours, 1.6s at most in the mean of a quarter hour delivered 31s ago 204',
       'Delivered today 509',
     ])
