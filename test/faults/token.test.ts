@@ -111,9 +111,10 @@ it(
 
 it('where units are few a refused token is tried again by its plan, which leaves units for when it is right', async () => {
   const row = failureRow('It refuses the token')
-  const { sandbox, shown, log, clock, held } = await rig('20m')
+  const { sandbox, shown, log, clock, held, triedByPlan } = await rig('20m')
   await held(() => sandbox.setTokenState('revoked', 'first-token-canary'))
   shown.fire(3)
+  await triedByPlan()
   sandbox.setTokenState('valid', 'first-token-canary')
   await row.heals("or its plan's next poll where units are few", () =>
     resumesAfter(20 * minuteMs, { sandbox, clock, pass: (ms) => clock.pass(ms) }),
@@ -125,8 +126,9 @@ it('where units are few a refused token is tried again by its plan, which leaves
 
 it("where units are few a token of another account is tried again by the source's plan", async () => {
   const row = failureRow("The token shows another account's feed")
-  const { sandbox, shown, log, clock, held } = await rig('20m')
+  const { sandbox, shown, log, clock, held, triedByPlan } = await rig('20m')
   await held(() => sandbox.switchAccount('another', 300))
+  await triedByPlan()
   sandbox.switchAccount('main')
   shown.fire(3)
   await row.heals("or its plan's next poll where units are few", () =>
@@ -168,10 +170,9 @@ async function rig(every?: string) {
   shown.fire(3)
   await until('sends are tried', () => log.attempts() >= 3)
   const source = async () => {
-    const { sources } = await api<{ sources: { state: string; reason: string | null }[] }>(
-      url,
-      '/api/v1/status',
-    )
+    const { sources } = await api<{
+      sources: { state: string; reason: string | null; nextPollAt: string | null }[]
+    }>(url, '/api/v1/status')
     return sources[0]
   }
   const page = async (path: string) => (await fetch(`${url}${path}`)).text()
@@ -188,6 +189,16 @@ async function rig(every?: string) {
       down = false
       await until('what was seen before is sent', () => log.taken.length === 3)
       expect(sandbox.requests).toHaveLength(calls)
+    },
+    /** The first tries come after five minutes each, as of every poll that fails; lets these pass until one waits for the plan. */
+    async triedByPlan() {
+      const waitsMs = async () => Date.parse((await source())?.nextPollAt ?? '') - clock.now()
+      for (let tries = 0; tries < 5 && (await waitsMs()) < 19 * minuteMs; tries += 1) {
+        const calls = sandbox.requests.length
+        clock.pass(5 * minuteMs)
+        await until('it is tried', async () => sandbox.requests.length > calls && (await waitsMs()) > 0)
+      }
+      expect(await waitsMs()).toBeGreaterThan(19 * minuteMs)
     },
     told: async () => JSON.stringify(lines) + (await page('/metrics')) + (await page('/')),
   }
