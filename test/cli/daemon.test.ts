@@ -287,10 +287,11 @@ describe('what an answer contains', () => {
       '/api/v1/status': {
         ...{ version: evil, role: evil, uptimeSeconds: 1, unrouted: evil, quarantined: evil },
         ...{ sources: [], sinks: [], ready: { ok: true } },
-        verdict: { ready: true, level: 'failed', headline: evil, findings: [] },
+        verdict: { ready: true, level: 'failed', headline: evil, findings: [{ text: evil }] },
       },
       '/api/v1/silences': { data: { id: evil, endsAt: evil } },
       '/api/v1/quarantine/retry': { retried: evil, unreadable: evil },
+      '/api/v1/quarantine?limit=500': { data: [{ source: 'main', key: '4', seenAt: evil, reason: evil }] },
     }
     const url = await serving(async (request, response) => {
       const sent = Buffer.concat(await request.toArray()).toString()
@@ -301,7 +302,8 @@ describe('what an answer contains', () => {
       response.writeHead(200, { [versionHeader]: 'x' }).end(JSON.stringify(answer))
     })
     for (const [lines, command, ...given] of [
-      [7, statusCommand()],
+      [8, statusCommand()],
+      [3, whyCommand(), 'main.4'],
       [1, replayCommand(), 'main.4'],
       [1, quarantineCommand(), 'retry', '--all'],
       [1, silenceCommand(), 'add', '--match', 'symbol=a', '--for', '1h'],
