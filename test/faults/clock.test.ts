@@ -62,11 +62,13 @@ it('a clock of the machine that jumps a day ahead and two days back loses and re
   let polledMs = 0
   for (const direction of ['ahead', 'back', 'right again']) {
     down = true
-    shown.fire(3)
+    // One alert holds no queue: then it is its own delay that the clock makes longer.
+    const count = direction === 'back' ? 1 : 3
+    shown.fire(count)
     const attempts = patient.attempts() + strict.attempts()
     await until(
       'some wait for their next attempt',
-      () => patient.attempts() + strict.attempts() > attempts + 5,
+      () => patient.attempts() + strict.attempts() >= attempts + 2 * count,
     )
     if (direction === 'back') calm.fire()
     down = false
