@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { describePreview } from '../../src/cli/plan-picture.ts'
 import {
+  announcedText,
   evaluationsBetween,
   latestBefore,
   type RuleTimes,
@@ -152,6 +153,13 @@ describe('a reading of the rules', () => {
     }))
     const ids = readRules([], reading, 0.1).rules.map(({ id }) => id)
     expect([ids.length, ids[0], ids.at(-1)]).toEqual([500, '600', '1099'])
+  })
+
+  it.each([
+    [499, 'of 499 rules;'],
+    [500, 'of the newest 500 rules;'],
+  ])('of %d is described as such: as many as are taken in may not be all', (ruleCount, words) => {
+    expect(announcedText({ follows: false, ruleCount, rules: [] })).toContain(words)
   })
 
   it('counts rules that were evaluated when the reading before had announced it', () => {

@@ -138,6 +138,18 @@ describe('the schedule', () => {
     expect([poll(400, 3_000), poll(60, 3 * minuteMs), poll(20, 3_000)]).toEqual([true, false, true])
   })
 
+  it('stays on the marks that an earlier version stored, which did not count late rows', () => {
+    const schedule = createSchedule(options, undefined)
+    schedule.learnHistory(firings(2, 200, onMinute))
+    const stored = schedule.snapshot() as {
+      phase: Record<string, unknown>
+      lockedOn: Record<string, unknown>
+    }
+    delete stored.phase.timelyGain
+    delete stored.lockedOn.timelyGain
+    expect(createSchedule(options, stored).describe(0).onMarks).toBe(true)
+  })
+
   it.each([
     [300, 12],
     [600, 6],
