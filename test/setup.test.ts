@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import {
   chmodSync,
   copyFileSync,
@@ -9,6 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { testFolder } from './support/process.ts'
 
@@ -248,4 +249,27 @@ describe('the Redis server', () => {
       stderr: expect.stringContaining('could not be installed'),
     })
   })
+})
+
+it('a Debian package that two test files want at once is fetched once, and seen by none before it is whole', async () => {
+  const folder = testFolder()
+  const log = join(folder, 'asked')
+  const slow = {
+    'apt-get': `echo "$*" >>'${log}'; : >package.deb`,
+    // As dpkg-deb does, it writes a program that can be seen and not yet be run.
+    'dpkg-deb': `mkdir -p "$3/usr/bin"; exec 3>"$3/usr/bin/tool"; chmod 755 "$3/usr/bin/tool"
+      sleep 0.5; printf '#!/bin/sh\\necho whole\\n' >&3`,
+  }
+  for (const [name, text] of Object.entries(slow))
+    writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 })
+  const wants = `
+    import { unpacked } from '${join(root, 'test/support/debian.ts')}'
+    import { execFileSync } from 'node:child_process'
+    const there = unpacked('some-package', '${join(folder, 'cache/tools')}')
+    process.stdout.write(execFileSync(there + '/usr/bin/tool'))`
+  const file = () => promisify(execFile)(process.execPath, ['--input-type=module', '-e', wants], { env })
+  const env = { ...process.env, PATH: `${folder}${delimiter}${process.env['PATH']}` }
+  const said = await Promise.all([file(), file()])
+  expect(said.map(({ stdout }) => stdout)).toEqual(['whole\n', 'whole\n'])
+  expect(readFileSync(log, 'utf8')).toBe('download some-package\n')
 })

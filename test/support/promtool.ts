@@ -1,6 +1,7 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { unpacked } from './debian.ts'
 import { onTestFinished } from './finished.ts'
 import { freePort } from './ports.ts'
 import { testFolder } from './process.ts'
@@ -87,21 +88,9 @@ export async function startPrometheus(targets: readonly string[], ruleFile: stri
 
 function binary(name: 'promtool' | 'prometheus'): string {
   if (spawnSync(name, ['--version']).error === undefined) return name
-  const unpacked = join(cache, 'usr/bin', name)
-  if (existsSync(unpacked)) return unpacked
-  mkdirSync(cache, { recursive: true })
-  const download = () => execFileSync('apt-get', ['download', 'prometheus'], { cwd: cache, stdio: 'pipe' })
   try {
-    try {
-      download()
-    } catch {
-      execFileSync('apt-get', ['update', '-qq'], { stdio: 'pipe' })
-      download()
-    }
+    return join(unpacked('prometheus', cache), 'usr/bin', name)
   } catch (cause) {
     throw new Error(`${name} is not on PATH and could not be had from apt: install prometheus`, { cause })
   }
-  const archive = readdirSync(cache).find((each) => each.endsWith('.deb'))
-  execFileSync('dpkg-deb', ['-x', join(cache, archive ?? ''), cache])
-  return unpacked
 }
