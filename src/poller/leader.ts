@@ -125,8 +125,9 @@ export function applyResult(
   leader.refusedUntilMs = byMinute
     ? retryOfMinute(refused.retryAtMs, leader.minuteRefusals)
     : refusedUntil(tally, startMs + freshPauseMs())
+  const askedNothing = calls === 0 && refused !== undefined
   // A later page that always fails must not stop the reading of the first one.
-  leader.failures = error === undefined || result.ok ? 0 : leader.failures + 1
+  if (!askedNothing) leader.failures = error === undefined || result.ok ? 0 : leader.failures + 1
   if (error !== undefined && result.ok) {
     leader.walkFailures += 1
     leader.walkRestUntilMs = clock.monotonicMs() + pauseAfter(leader.walkFailures)
@@ -135,9 +136,16 @@ export function applyResult(
   const byPlan = !isOwnTrouble(tally)
   const retryAtMs = endMs + (byPlan ? limits.stoppedIntervalMs : ownPauseMs)
   const { tokenFingerprint } = tally
-  leader.stopped = stop === undefined ? undefined : { reason: stop, retryAtMs, byPlan, tokenFingerprint }
+  if (stop !== undefined) leader.stopped = { reason: stop, retryAtMs, byPlan, tokenFingerprint }
+  else leader.stopped = askedNothing ? stillStopped(leader.stopped, startMs) : undefined
   observe(leader.schedule, done)
   return error
+}
+
+/** A try that was refused before its call did not ask whether the person who is needed has acted; it is made as soon as one may be. */
+function stillStopped(stopped: Leader['stopped'], triedMs: number): Leader['stopped'] {
+  if (stopped?.tokenFingerprint === undefined) return undefined
+  return { ...stopped, retryAtMs: Math.min(stopped.retryAtMs, triedMs), byPlan: false }
 }
 
 /**

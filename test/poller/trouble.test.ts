@@ -80,6 +80,50 @@ describe('a failing feed', () => {
     expect(captured.with('poller.state')).toHaveLength(1)
   })
 
+  it('with a token that is refused is stopped also after a try that the minute refused: nothing was asked', async () => {
+    const { replica, redis, sandbox, ledger, metrics } = await rig({ limits: { stoppedIntervalMs: 50 } })
+    sandbox.setTokenState('revoked')
+    let refusals = 0
+    const { poller } = replica(redis, {
+      ledger: {
+        ...ledger,
+        async reserve(request) {
+          if (sandbox.requests.length === 0 || refusals === 3) return ledger.reserve(request)
+          refusals += 1
+          const retryAtMs = Date.now() + (refusals === 3 ? 60_000 : 20)
+          return { ok: false, limit: 'minute', held: false, retryAtMs, unitsUsed: 1 }
+        },
+      },
+    })
+    await vi.waitFor(() => expect(refusals).toBe(3), soon)
+    await vi.waitFor(() => expect(poller.status().nextPollAtMs).toBeGreaterThan(Date.now() + 50_000), soon)
+    expect(poller.status()).toMatchObject({ state: 'stopped', reason: expect.stringMatching(/the token/) })
+    expect(await statesOf(metrics)).toEqual({ stopped: 1 })
+    expect(sandbox.requests).toHaveLength(1)
+  })
+
+  it('with a token that was refused is tried on request as soon as the minute has room', async () => {
+    const { replica, redis, sandbox, ledger } = await rig({ everyMs: 60_000 })
+    sandbox.setTokenState('revoked')
+    let isFull = false
+    const { poller } = replica(redis, {
+      ledger: {
+        ...ledger,
+        async reserve(request) {
+          if (!isFull) return ledger.reserve(request)
+          isFull = false
+          return { ok: false, limit: 'minute', held: false, retryAtMs: Date.now() + 100, unitsUsed: 1 }
+        },
+      },
+    })
+    await vi.waitFor(() => expect(poller.status().state).toBe('stopped'), soon)
+    sandbox.setTokenState('valid')
+    isFull = true
+    poller.pollNow()
+    await untilCalls(sandbox, 2)
+    await vi.waitFor(() => expect(poller.status().state).toBe('waiting'), soon)
+  })
+
   it("that shows a stranger's rows stops", async () => {
     const { replica, redis } = await rig()
     const { poller } = replica(redis, {
