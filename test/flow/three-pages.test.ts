@@ -76,7 +76,10 @@ describe('250 alerts over three pages', () => {
       expect(metrics).toContain(`alert_bridge_sends_total{sink="${sink}",result="delivered"} ${count}`)
     expect(metrics).toContain(`alert_bridge_alerts_seen_total{source="main"} ${count}`)
     expect((await app.metrics.alertsUnrouted.get()).values[0]?.value).toBe(0)
-    expect(sandbox.requests.slice(0, 3).map(({ page }) => page)).toEqual([1, 2, 3])
+    const pages = sandbox.requests.map(({ page }) => page)
+    expect(pages[0]).toBe(1)
+    // After five seconds beneath it, the first page is read again in between.
+    expect(pages.filter((page) => page !== 1)).toEqual([2, 3])
   })
 
   it('go once to each sink that several routes name, and nowhere without a route', {
