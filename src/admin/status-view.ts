@@ -52,6 +52,8 @@ export interface ProcessView {
   readonly configHash: number
   /** Whether that is the config of the process that answers. */
   readonly hasOurConfig: boolean
+  /** Whether it has refused its last reload. */
+  readonly refusedReload: boolean
 }
 
 /** The state of the bridge, and what is wrong with it. */

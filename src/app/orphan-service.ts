@@ -53,6 +53,7 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
     name: thisProcess,
     role: options.role,
     configHash: active().configHash,
+    refusedReload: options.refusedReload?.() != null,
   })
   const addWithheldToFired = (source: string) =>
     active()
@@ -99,8 +100,8 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
     async processes() {
       const own = self()
       const others = (await names.processes()).filter(({ id }) => id !== process)
-      return [own, ...others].map(({ name, role, configHash }) => {
-        return { name, role, configHash, hasOurConfig: configHash === own.configHash }
+      return [own, ...others].map(({ id: _, ...about }: RunningProcess & { id?: string }) => {
+        return { ...about, hasOurConfig: about.configHash === own.configHash }
       })
     },
     async takeOver(source) {

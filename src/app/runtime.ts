@@ -6,10 +6,8 @@ import { collectQueues } from '../delivery/collect.ts'
 import { createSender, type Sender } from '../delivery/sender.ts'
 import { durationText } from '../lib/duration.ts'
 import { UserError } from '../lib/errors.ts'
-import { given } from '../lib/given.ts'
 import { collectOverdue } from '../poller/status.ts'
 import { createBreakerStore } from '../store/breakers.ts'
-import { thisProcess } from '../store/lease.ts'
 import { createNoticeStore } from '../store/notices.ts'
 import { createPauseStore } from '../store/pauses.ts'
 import { createSinkQuarters, type SinkQuarters } from '../store/sink-quarters.ts'
@@ -89,7 +87,7 @@ class ConfiguredRuntime implements Runtime {
   #active: ActiveConfig
   readonly #sameFeed: SameFeed
   #watching: Promise<unknown> = Promise.resolve()
-  #hadRefusedReload = false
+  #refusedElsewhere = false
 
   constructor(config: Config, tools: RuntimeTools) {
     this.#tools = tools
@@ -253,15 +251,15 @@ class ConfiguredRuntime implements Runtime {
     if (!status.redis.ok) return undefined
     const { role, clock } = this.#tools
     const refusedReload = this.#tools.refusedReload?.() ?? null
-    this.#hadRefusedReload ||= refusedReload !== null
     const facts = { ...status, role, draining: false, refusedReload }
-    // Only the process that was asked to reload knows of it: no other one may say that it is over.
-    const own = (trouble: string) => (trouble === 'reload' ? `reload:${thisProcess}` : trouble)
-    const findings = verdictOf(facts, clock.now()).findings.map(({ text, trouble }) => ({
-      ...{ text, ...given({ trouble: trouble && own(trouble) }) },
-    }))
-    const troubles = troublesOf(facts).filter((trouble) => trouble !== 'reload' || this.#hadRefusedReload)
-    return { findings, troubles: troubles.map(own) }
+    const { findings } = verdictOf(facts, clock.now())
+    // Over when no process has refused its last reload, seen at two looks: the list of processes is some seconds old.
+    const { processes } = status
+    const before = this.#refusedElsewhere
+    this.#refusedElsewhere = processes.length === 0 || processes.some((each) => each.refusedReload)
+    const isOpen = refusedReload === null && (before || this.#refusedElsewhere)
+    const troubles = troublesOf(facts).filter((trouble) => trouble !== 'reload' || !isOpen)
+    return { findings, troubles }
   }
 
   async #lookAtSources() {

@@ -130,7 +130,13 @@ function sinksOf(members: readonly string[]): Set<string> {
   return new Set(sinks.map((member) => member.split(' ')[0] ?? ''))
 }
 
-const processSchema = z.object({ name: z.string(), role: z.string(), configHash: z.number() })
+const processSchema = z.object({
+  name: z.string(),
+  role: z.string(),
+  configHash: z.number(),
+  /** Absent where an earlier version stored it. */
+  refusedReload: z.boolean().default(false),
+})
 
 function processOf(member: string): (RunningProcess & { readonly id: string }) | undefined {
   if (!member.startsWith(aboutMark)) return undefined

@@ -197,7 +197,17 @@ test.each<[string, Partial<StatusFacts>, 'ok' | 'warning' | 'failed', string | u
   ],
   [
     'another config on the same Redis',
-    { processes: [{ name: 'web-2, process 9', role: 'poller', configHash: 5, hasOurConfig: false }] },
+    {
+      processes: [
+        {
+          name: 'web-2, process 9',
+          role: 'poller',
+          configHash: 5,
+          hasOurConfig: false,
+          refusedReload: false,
+        },
+      ],
+    },
     'warning',
     'Another config is in force beside the one of this process: web-2, process 9 (poller)',
   ],
@@ -231,7 +241,13 @@ test('the worst comes first, and the headline counts it', () => {
 
 test('what operators get notices of has a name of its own with its finding', () => {
   const budget = { ...thin, tooThin: ['few'] }
-  const other = { name: 'web-2, process 9', role: 'poller', configHash: 5, hasOurConfig: false }
+  const other = {
+    name: 'web-2, process 9',
+    role: 'poller',
+    configHash: 5,
+    hasOurConfig: false,
+    refusedReload: false,
+  }
   const facts = {
     ...{ sources: [source({ budget })], processes: [other] },
     refusedReload: { at: ago(60), mistakes: ['config:3: sinks.x: unknown'] },

@@ -118,6 +118,7 @@ function facts(): StatusFacts {
         role: 'all',
         configHash: 171,
         hasOurConfig: true,
+        refusedReload: false,
       },
     ],
     refusedReload: null,

@@ -114,7 +114,13 @@ export const statusAnswer = takes<StatusView>()(
     quarantineFellOut: count.nullable(),
     orphans: z.array(orphan).nullable(),
     processes: z.array(
-      z.object({ name: text, role: text, configHash: z.number(), hasOurConfig: z.boolean() }),
+      z.object({
+        name: text,
+        role: text,
+        configHash: z.number(),
+        hasOurConfig: z.boolean(),
+        refusedReload: z.boolean(),
+      }),
     ),
     refusedReload: z.object({ at: instant, mistakes: z.array(text) }).nullable(),
   }),

@@ -34,7 +34,17 @@ const cases: [string, Partial<StatusFacts>, string][] = [
   ],
   [
     'configs_differ',
-    { processes: [{ name: 'web-2, process 9', role: 'poller', configHash: 5, hasOurConfig: false }] },
+    {
+      processes: [
+        {
+          name: 'web-2, process 9',
+          role: 'poller',
+          configHash: 5,
+          hasOurConfig: false,
+          refusedReload: false,
+        },
+      ],
+    },
     'جز پیکربندی این پردازه، پیکربندی دیگری هم در کار است: [web-2, process 9 (poller)]',
   ],
   [

@@ -217,7 +217,9 @@ describe('the status page', () => {
         }),
       ],
       sinks: [sink({ state: 'paused', pausedUntil: ago(-600), reason: 'until 2026-11-21T09:00:00Z' })],
-      processes: [{ name: running, role: 'all' as const, configHash: 5, hasOurConfig: false }],
+      processes: [
+        { name: running, role: 'all' as const, configHash: 5, hasOurConfig: false, refusedReload: false },
+      ],
     }
     const display = { timeZone: 'Asia/Tehran', calendar: 'jalali' as const, language }
     const { app } = rig({ status: async () => status(changes) }, { display: () => display })
