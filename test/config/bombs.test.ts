@@ -19,6 +19,7 @@ const bombs: Record<string, string> = {
   'many aliases in a list': `a: &a x\nb: [${'*a ,'.repeat(240_000)}]\n`,
   'many aliases as values': `a: &a x\nsinks:\n${lines(60_000, (i) => `  k${i}: *a\n`)}`,
   'a large mapping that many merge': `a: &a {${lines(6_000, (i) => `k${i}: 1,`)}}\nsinks:\n${lines(1_500, (i) => `  s${i}: {<<: *a}\n`)}`,
+  'a mapping of one key many times that many merge': `a: &a {${'k: 1,'.repeat(7_000)}}\nsinks:\n${lines(3_000, (i) => `  s${i}: {<<: *a}\n`)}`,
   'many keys': lines(110_000, (i) => `k${i}: 1\n`),
   'many keys in braces': `sinks: {${lines(110_000, (i) => `k${i}: 1,`)}}`,
   'one key many times': 'a: 1\n'.repeat(200_000),
@@ -28,6 +29,8 @@ const bombs: Record<string, string> = {
     routes: `[{ sinks: [${lines(700, (i) => `sinc-of-a-long-name-with-number-${i},`)}] }]`,
   }),
   'long keys around many values': `${lines(45, (i) => `${' '.repeat(i)}"${'k'.repeat(10_000)}":\n`)}${' '.repeat(46)}[${'x,'.repeat(15_000)}]`,
+  // The longest that a key may be without being refused for its length alone.
+  'paths of long keys to many values': `${lines(45, (i) => `${' '.repeat(i)}${'k'.repeat(1_000)}:\n`)}${' '.repeat(46)}[${'x,'.repeat(15_000)}]`,
   'a long key': withSection('http', `{ "${'listen'.repeat(100_000)}": 1 }`),
   'brackets in brackets': '['.repeat(900_000),
   'braces in braces': '{a: '.repeat(240_000),

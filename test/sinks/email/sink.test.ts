@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import type { Alert } from '../../../src/alert/alert.ts'
 import { Secret } from '../../../src/lib/secret.ts'
 import { emailConfigSchema } from '../../../src/sinks/email/config.ts'
+import { digestMax } from '../../../src/sinks/email/message.ts'
 import { createSink } from '../../../src/sinks/registry.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
 import { startBareSmtp } from '../../support/bare-smtp.ts'
@@ -355,10 +356,27 @@ describe('a digest', () => {
   test('is planned for the marks of the clock in the zone of the config', () => {
     expect(sinkTo('smtp://localhost', { digest: '15m' }).batch?.plan).toMatchObject({
       kind: 'digest',
+      max: digestMax,
       everyMs: 900_000,
       timeZone: 'Asia/Tehran',
     })
     expect(sinkTo('smtp://localhost').batch).toBeUndefined()
+  })
+
+  test('of long alerts is several mails, each of which Gmail shows whole', async () => {
+    const receiver = await receiving()
+    const { batch } = sinkTo(receiver.url, { digest: '15m' })
+    const long = Array.from({ length: digestMax }, (_, index) => ({
+      alert: alertOf({ id: index + 1, why: 'دلیل '.repeat(700) }),
+    }))
+    const parts = batch?.split(long) ?? []
+    expect(parts.flat()).toHaveLength(digestMax)
+    for (const part of parts)
+      expect(await batch?.send(part, attempt('desk@example.com'))).toMatchObject({ kind: 'delivered' })
+    const mails = await Promise.all(receiver.mails.map(({ raw }) => PostalMime.parse(raw)))
+    const bytes = mails.map(({ html }) => Buffer.byteLength(html ?? ''))
+    expect(bytes.length).toBeGreaterThan(1)
+    expect(Math.max(...bytes)).toBeLessThan(102_000)
   })
 
   test('is one mail with every alert, to its one recipient', async () => {

@@ -2,10 +2,11 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Secret } from '../../../src/lib/secret.ts'
 import { createSink } from '../../../src/sinks/registry.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
+import { listMax } from '../../../src/sinks/slack/blocks.ts'
 import { slackConfigSchema } from '../../../src/sinks/slack/config.ts'
 import { withFiles } from '../../support/files.ts'
 import { type SlackReceiver, slackOk, startSlackReceiver } from '../../support/slack-receiver.ts'
-import { hostile, persian, persianDisplay } from '../samples.ts'
+import { alertOf, hostile, persian, persianDisplay } from '../samples.ts'
 
 let receiver: SlackReceiver
 const sinks: Sink[] = []
@@ -133,7 +134,21 @@ describe('a burst', () => {
       kind: 'burst',
       after: 5,
       windowMs: 10_000,
+      max: listMax,
     })
+  })
+
+  test('of long alerts goes out as several messages, each of a length that Slack takes', async () => {
+    const { batch } = sinkTo(receiver.url, { coalesce: {} })
+    const long = Array.from({ length: listMax }, (_, index) => ({
+      alert: alertOf({ id: index + 1, why: `${'reason '.repeat(300)}` }),
+    }))
+    const parts = batch?.split(long) ?? []
+    expect(parts.flat()).toHaveLength(listMax)
+    for (const part of parts) expect(await batch?.send(part, attempt())).toMatchObject({ kind: 'delivered' })
+    const lengths = receiver.messages().map(({ text }) => text?.length ?? 0)
+    expect(lengths.length).toBeGreaterThan(1)
+    expect(Math.max(...lengths)).toBeLessThan(13_000)
   })
 
   test('goes out as one message', async () => {
