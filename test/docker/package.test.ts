@@ -14,10 +14,17 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { parse } from 'yaml'
 import { parseConfig } from '../../src/config/load.ts'
+import { stopMsMaxOf } from '../../src/delivery/stop-times.ts'
 import type * as Drawing from '../../src/sinks/chart/drawer.ts'
-import { promtool } from '../support/promtool.ts'
+import { connectRedis, waitForRedis } from '../../src/store/redis.ts'
+import { checkRedis } from '../../src/store/redis-check.ts'
+import { captureLog } from '../support/log.ts'
+import { fetchPrometheus, promtool } from '../support/promtool.ts'
+import { freshPrefix, startRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { until } from '../support/until.ts'
+
+beforeAll(...fetchPrometheus)
 
 /** The ways to install without a checkout: the npm package, compose, systemd. */
 const root = join(import.meta.dirname, '../..')
@@ -130,7 +137,7 @@ describe('the npm package', () => {
 
 describe('compose.yaml', () => {
   const compose = parse(read('compose.yaml')) as {
-    services: Readonly<Record<string, { volumes?: string[]; environment?: Readonly<Record<string, string>> }>>
+    services: Readonly<Record<string, Service>>
     volumes: Readonly<Record<string, unknown>>
   }
 
@@ -173,6 +180,51 @@ describe('compose.yaml', () => {
     const mounts = compose.services['grafana']?.volumes?.join() ?? ''
     for (const { options } of providers) expect(mounts).toContain(options.path)
   })
+
+  it('puts each file where the program of its image looks for it, and names services that there are', () => {
+    const mounted = Object.entries(compose.services).flatMap(([service, { volumes = [] }]) =>
+      volumes
+        .filter((volume) => volume.startsWith('.'))
+        .map((volume) => [service, ...volume.split(':')].join(' ')),
+    )
+    const grafana = 'grafana ./compose/grafana-'
+    expect(mounted).toEqual([
+      // As the Dockerfile has it in CMD.
+      'bridge ./compose/bridge.yaml /etc/alert-bridge/config.yaml ro',
+      'prometheus ./compose/prometheus.yml /etc/prometheus/prometheus.yml ro',
+      'prometheus ./monitoring/rules.yaml /etc/prometheus/rules.yaml ro',
+      `${grafana}datasource.yaml /etc/grafana/provisioning/datasources/prometheus.yaml ro`,
+      `${grafana}dashboards.yaml /etc/grafana/provisioning/dashboards/alert-bridge.yaml ro`,
+      'grafana ./monitoring/dashboard.json /var/lib/grafana/dashboards/alert-bridge.json ro',
+    ])
+    expect(readFileSync(join(root, 'Dockerfile'), 'utf8')).toContain(
+      '"--config", "/etc/alert-bridge/config.yaml"',
+    )
+    expect(parse(read('compose/prometheus.yml'))).toMatchObject({ rule_files: ['rules.yaml'] })
+    const { datasources } = parse(read('compose/grafana-datasource.yaml')) as {
+      datasources: { url: string }[]
+    }
+    const { redis } = parse(read('compose/bridge.yaml')) as { redis: { url: string } }
+    expect([redis.url, ...datasources.map(({ url }) => url)]).toEqual([
+      'redis://redis:6379',
+      'http://prometheus:9090',
+    ])
+    expect(Object.keys(compose.services)).toEqual(expect.arrayContaining(['redis', 'prometheus']))
+  })
+
+  it('starts a Redis of which the bridge has nothing to say, and gives sends the time to end', async () => {
+    const [program, ...flags] = compose.services['redis']?.command ?? []
+    expect(program).toBe('redis-server')
+    const server = await startRedis({ flags })
+    onTestFinished(() => server.dispose())
+    const { log } = captureLog()
+    const client = connectRedis({ target: { url: server.url }, profile: 'commands' }, log)
+    onTestFinished(() => client.disconnect())
+    await waitForRedis(client, { log, signal: new AbortController().signal })
+    expect(await checkRedis(client, { prefix: freshPrefix() })).toEqual([])
+    const [, seconds] = /^(\d+)s$/.exec(compose.services['bridge']?.stop_grace_period ?? '') ?? []
+    expect(Number(seconds) * 1_000).toBeGreaterThan(stopMsMaxOf({ timeoutMs: 10_000 }) + 10_000)
+  })
 })
 
 it('the systemd unit starts, reloads and stops the bridge as it is meant to', () => {
@@ -186,6 +238,32 @@ it('the systemd unit starts, reloads and stops the bridge as it is meant to', ()
   expect(value('KillMode')).toBe('mixed')
   expect(value('TimeoutStopSec')).toBe('330s')
 })
+
+it('the systemd unit lets the bridge open connections, read its config and write its state, and nothing else', () => {
+  const lines = read('systemd/alert-bridge.service').split('\n')
+  const on = ['NoNewPrivileges', 'ProtectHome', 'PrivateTmp', 'PrivateDevices', 'PrivateUsers', 'DynamicUser']
+  const protects = ['Clock', 'ControlGroups', 'Hostname', 'KernelLogs', 'KernelModules', 'KernelTunables']
+  const restricts = ['Namespaces', 'Realtime', 'SUIDSGID']
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      ...on.map((name) => `${name}=yes`),
+      ...protects.map((name) => `Protect${name}=yes`),
+      ...restricts.map((name) => `Restrict${name}=yes`),
+      ...['ProtectSystem=strict', 'ProtectProc=invisible', 'LockPersonality=yes', 'RemoveIPC=yes'],
+      ...['CapabilityBoundingSet=', 'AmbientCapabilities=', 'StateDirectory=alert-bridge', 'UMask=0077'],
+      ...['RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX', 'SystemCallArchitectures=native'],
+      ...['SystemCallFilter=@system-service', 'SystemCallFilter=~@privileged'],
+    ]),
+  )
+})
+
+/** What the tests look into of a service of compose.yaml. */
+interface Service {
+  readonly volumes?: string[]
+  readonly environment?: Readonly<Record<string, string>>
+  readonly command?: readonly string[]
+  readonly stop_grace_period?: string
+}
 
 /** The npm packages that a compiled module imports statically. */
 function packagesOf(code: string): string[] {

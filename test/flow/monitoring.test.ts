@@ -1,17 +1,19 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { commandNames, createProgram } from '../../src/cli/cli.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { chart, findHelm, helm, manifestsOf } from '../helm/helm.ts'
 import { startApp } from '../support/app.ts'
 import { testFolder } from '../support/process.ts'
-import { promtool, startPrometheus } from '../support/promtool.ts'
+import { fetchPrometheus, promtool, startPrometheus } from '../support/promtool.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+beforeAll(...fetchPrometheus)
 
 /** The files of config/monitoring, held against the metrics that there are and against a real Prometheus. */
 const folder = join(import.meta.dirname, '../../config/monitoring')

@@ -8,9 +8,11 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { parse, stringify } from 'yaml'
 import { loadConfig } from '../../src/config/load.ts'
 import { stopMsMaxOf } from '../../src/delivery/stop-times.ts'
-import { promtool } from '../support/promtool.ts'
+import { fetchPrometheus, promtool } from '../support/promtool.ts'
 import { chart, findHelm, type HelmRun, helm, type Manifest, manifestsOf, root } from './helm.ts'
 import { typeErrors } from './kubernetes-types.ts'
+
+beforeAll(...fetchPrometheus)
 
 /** What an end needs beside its last sends: the connections and the HTTP server are closed. */
 const closingMs = 10_000

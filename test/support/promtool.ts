@@ -9,6 +9,9 @@ import { until } from './until.ts'
 
 const cache = join(import.meta.dirname, '../../.cache/prometheus')
 
+/** For `beforeAll`, before the first use of a file: no test has the time to wait for a package. */
+export const fetchPrometheus = [() => void binary('promtool'), 240_000] as const
+
 /** Runs promtool: the one on PATH, or the one in Debian's package, which is fetched once and only unpacked. */
 export function promtool(args: readonly string[], input?: string): string {
   return execFileSync(binary('promtool'), args, {

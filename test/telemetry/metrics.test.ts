@@ -1,9 +1,11 @@
-import { describe, expect, expectTypeOf, it } from 'vitest'
+import { beforeAll, describe, expect, expectTypeOf, it } from 'vitest'
 import type { DecisionReason } from '../../src/schedule/schedule.ts'
 import { createMetrics, pollReasons } from '../../src/telemetry/metrics.ts'
 import { openMetricsText } from '../../src/telemetry/open-metrics.ts'
 import { forgetOthers, initialiseMetrics } from '../../src/telemetry/series.ts'
-import { promtool } from '../support/promtool.ts'
+import { fetchPrometheus, promtool } from '../support/promtool.ts'
+
+beforeAll(...fetchPrometheus)
 
 const promised =
   `alert_bridge_build_info alert_bridge_upstream_requests_total alert_bridge_upstream_request_duration_seconds
