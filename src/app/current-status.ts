@@ -11,6 +11,8 @@ export async function currentStatus(
   lease: Pick<Lease, 'held'> | undefined,
   load: SourceStatusStore['load'],
 ): Promise<PollerStatus> {
+  // A Redis that takes nothing may still show what was stored before; then this process has no lease and cannot get one.
+  if (own.state === 'redis_down') return own
   if (lease?.held && own.state !== 'standby' && own.state !== 'starting') return own
   return (await load().catch(() => undefined)) ?? own
 }

@@ -1,9 +1,14 @@
 import { expect, it } from 'vitest'
+import type { StatusView } from '../../src/admin/status-view.ts'
 import { currentStatus } from '../../src/app/current-status.ts'
 import { tryLease } from '../../src/store/lease.ts'
 import { createSourceStatus, startingStatus } from '../../src/store/source-status.ts'
+import { startApp } from '../support/app.ts'
+import { api } from '../support/bridge.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
+import { ownRedis, pass, redisRig } from '../support/redis-rig.ts'
+import { until } from '../support/until.ts'
 
 const redis = useRedis()
 const stopped = { ...startingStatus('main', 2_000, Date.now()), state: 'stopped', reason: '401' } as const
@@ -34,3 +39,19 @@ it('a process without a lease, or that has released it, shows what is stored', a
   await lease?.release()
   expect(await currentStatus(stopped, lease, stored.load)).toMatchObject(waiting)
 })
+
+it('a source does not run while Redis answers and takes nothing, also after its lease is lost', async () => {
+  const server = await ownRedis()
+  const { text } = await redisRig(server)
+  const { url, lines } = await startApp(text)
+  const source = async () => (await api<StatusView>(url, '/api/v1/status')).sources[0]
+  await until('it polls', async () => (await source())?.state === 'running')
+  await server.client().replicaof('127.0.0.1', 1)
+  await until('the lease is lost', () => lines.some(({ msg }) => msg === 'poller.lease_lost'), 30_000)
+  for (let look = 0; look < 5; look += 1) {
+    await pass(1_000)
+    expect(await source()).toMatchObject({ state: 'retrying', reason: expect.stringMatching(/^READONLY/) })
+  }
+  await server.client().replicaof('NO', 'ONE')
+  await until('it polls again', async () => (await source())?.state === 'running', 30_000)
+}, 90_000)
