@@ -4,6 +4,7 @@ import { wallTime } from '../lib/zone.ts'
 import { announcedText } from '../schedule/announced/evidence.ts'
 import { budgetFindings } from '../schedule/budget.ts'
 import { profileZone } from '../schedule/forecast/profile.ts'
+import { marksLeftTexts } from '../schedule/marks/phase.ts'
 import { type PolicyName, policyNames } from '../schedule/pace/family.ts'
 import { keptShareMin } from '../schedule/pace/guard.ts'
 import type { Preview } from '../schedule/preview.ts'
@@ -33,7 +34,7 @@ export function describePreview(name: string, options: ScheduleOptions, preview:
 }
 
 export function previewJson(name: string, options: ScheduleOptions, preview: Preview): object {
-  const { marks, hours, weights, ...rest } = preview
+  const { marks, markPeriod, marksLeft, hours, weights, ...rest } = preview
   return {
     source: name,
     unitsPerDay: options.unitsPerDay,
@@ -41,6 +42,9 @@ export function previewJson(name: string, options: ScheduleOptions, preview: Pre
     ...rest,
     mix: Object.fromEntries(policyNames.map((name, policy) => [name, weights[policy] ?? 0])),
     marks: marks ? { waitSeconds: marks.waitSeconds, minuteWeights: marks.minuteWeights } : null,
+    markPeriod: markPeriod
+      ? { periodSeconds: markPeriod.periodMs / 1_000, waitSeconds: markPeriod.waitSeconds }
+      : null,
     hours: hours.map(({ startMs, ...hour }) => ({ start: new Date(startMs).toISOString(), ...hour })),
     findings: budgetFindings(options, preview),
     why: reasons(options, preview),
@@ -48,16 +52,8 @@ export function previewJson(name: string, options: ScheduleOptions, preview: Pre
 }
 
 function reasons(options: ScheduleOptions, preview: Preview): string[] {
-  const {
-    lagSeconds,
-    evenLagSeconds,
-    bestRatio,
-    learnedFrom,
-    slowestSeconds,
-    fastestSeconds,
-    marks,
-    announced,
-  } = preview
+  const { lagSeconds, evenLagSeconds, bestRatio, learnedFrom, slowestSeconds, fastestSeconds, announced } =
+    preview
   if (options.everyMs !== undefined) {
     const every = formatDuration(options.everyMs)
     return [
@@ -77,14 +73,18 @@ function reasons(options: ScheduleOptions, preview: Preview): string[] {
     `No gap is longer than ${formatDuration(slowestSeconds * 1_000)} (poll.floor ${options.floor}, poll.maxInterval ${formatDuration(options.maxIntervalMs)}) or shorter than ${formatDuration(fastestSeconds * 1_000)} (poll.minInterval).`,
     `At any time at least about ${100 * keptShareMin} % of what evenly spaced polls of the rest of the day would take is kept for what nobody expects, and released bit by bit until the reset at ${options.resetsAt} (${options.timeZone}).`,
     ...(announced === null ? [] : [printable(announcedText(announced))]),
-    ...(announced?.follows ? [] : [marksText(marks)]),
+    ...(announced?.follows ? [] : [marksText(preview)]),
   ]
 }
 
-function marksText(marks: Preview['marks']): string {
-  return marks
-    ? `Alerts fire at recurring instants (marks): polls are made just after these, and with a poll a minute an alert waits ${marks.waitSeconds.toFixed(1)} s.`
-    : 'No recurring instants at which alerts fire were found.'
+function marksText({ marks, markPeriod, marksLeft }: Preview): string {
+  const found = 'Alerts fire at recurring instants (marks)'
+  if (marks)
+    return `${found}: polls are made just after these, and with a poll a minute an alert waits ${marks.waitSeconds.toFixed(1)} s.`
+  if (markPeriod)
+    return `${found}, every ${markPeriod.periodMs / 1_000} s: polls are made just after one of these, ${markPeriod.waitSeconds.toFixed(1)} s after an alert that fires there.`
+  if (marksLeft) return `${found}, but ${marksLeftTexts[marksLeft]}.`
+  return 'No recurring instants at which alerts fire were found.'
 }
 
 const policyTexts: Readonly<Record<PolicyName, string>> = {

@@ -4,7 +4,15 @@ import { type DayForecast, forecastBudgetDay, outlookAt } from './forecast/outlo
 import { learnedAlerts } from './forecast/profile.ts'
 import { type Expectation, learnPast, learnPoll, rollDate } from './learn.ts'
 import { type MarkPlan, planMarks } from './marks/pattern.ts'
-import { findMarkPeriod, isProven, type MarkPeriod, type Phase } from './marks/phase.ts'
+import {
+  findMarkPeriod,
+  isProven,
+  type MarkPeriod,
+  type MarksLeft,
+  marksLeftTexts,
+  type Phase,
+  whyMarksAreLeft,
+} from './marks/phase.ts'
 import { emptyMemory, type Memory, nextAfter, readMemory, saveMemory } from './memory.ts'
 import { type DecisionState, decide } from './pace/decide.ts'
 import { beginDay, pacesOf } from './pace/family.ts'
@@ -30,9 +38,6 @@ export function learnedSchedule(options: ScheduleOptions, saved: unknown): Sched
   const restored = readMemory(saved)
   return new LearnedSchedule(options, restored ?? emptyMemory(), memoryState(saved, restored))
 }
-
-/** With a poll in more than twenty minutes a mark is worth less than a fortieth of the wait (tick60 at 10 units: 1.7 of even). */
-const markUnitsMin = 72
 
 class LearnedSchedule implements Schedule {
   readonly #options: ScheduleOptions
@@ -102,8 +107,8 @@ class LearnedSchedule implements Schedule {
       ...{ paces, budget, limits, floor, lastAtMs },
       family: memory.family,
       guard: memory.guard,
-      marks: this.#mayFollowMarks(budget) ? this.#timelyMarks : undefined,
-      markPeriod: this.#markPeriod,
+      marks: this.#marksLeft ? undefined : this.#marks,
+      markPeriod: this.#marksLeft ? undefined : this.#markPeriod,
       lateMs: memory.phase.lateMs,
       hotUntilMs: memory.hotUntilMs,
       extraPagesPerDay: memory.extraPages.average,
@@ -112,14 +117,8 @@ class LearnedSchedule implements Schedule {
     return this.#follow(moment, this.#expectation) ?? decide(moment)
   }
 
-  /** A poll a mark may be slower than even ones, which is only allowed with what was won (alerts dated by the minute: 1.25 of even). */
-  #mayFollowMarks({ unitsPerDay }: BudgetView): boolean {
-    return unitsPerDay >= markUnitsMin && this.#memory.guard.won > 0
-  }
-
-  /** Marks that rows come by. Where rows come late for some time they are left, and not forgotten. */
-  get #timelyMarks(): MarkPlan | undefined {
-    return isProven(this.#memory.phase.timelyGain, true) ? this.#marks : undefined
+  get #marksLeft(): MarksLeft | undefined {
+    return whyMarksAreLeft(this.#memory, this.#markPeriod !== undefined, this.#unitsPerDay)
   }
 
   /** The next poll along the announced evaluations, while they are followed. */
@@ -157,11 +156,15 @@ class LearnedSchedule implements Schedule {
   }
 
   describe(): ScheduleView {
+    const isKnown = this.#marks !== undefined || this.#markPeriod !== undefined
+    const left = this.#marksLeft
     return {
       learnedFrom: Math.round(learnedAlerts(this.#memory.profile)),
       memory: this.#state,
-      firing: describeMarks(this.#timelyMarks, this.#markPeriod),
-      onMarks: this.#timelyMarks !== undefined || this.#markPeriod !== undefined,
+      firing:
+        describeMarks(this.#marks, this.#markPeriod) +
+        (isKnown && left ? `, but ${marksLeftTexts[left]}` : ''),
+      onMarks: isKnown && left === undefined,
       announced: describeAnnounced(this.#memory.announced),
       hotUntilMs: this.#memory.hotUntilMs,
     }

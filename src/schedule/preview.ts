@@ -5,6 +5,7 @@ import { budgetDay } from './budget.ts'
 import { type DayForecast, forecastBudgetDay } from './forecast/outlook.ts'
 import { learnedAlerts, profileZone } from './forecast/profile.ts'
 import { type MarkPlan, planMarks } from './marks/pattern.ts'
+import { findMarkPeriod, type MarkPeriod, type MarksLeft, whyMarksAreLeft } from './marks/phase.ts'
 import { emptyMemory, type Memory, readMemory } from './memory.ts'
 import { keptScale } from './pace/decide.ts'
 import { mixedPace, wholeDay } from './pace/family.ts'
@@ -29,7 +30,12 @@ export interface Preview {
   readonly fastestSeconds: number
   /** What each policy counts for. */
   readonly weights: readonly number[]
+  /** The marks that polls go on. */
   readonly marks: MarkPlan | undefined
+  /** Those that are closer together than polls. */
+  readonly markPeriod: MarkPeriod | undefined
+  /** Why polls do not go on marks that are known. */
+  readonly marksLeft: MarksLeft | undefined
   /** What the rules announce of their evaluations, and whether polls follow it. */
   readonly announced: AnnouncedView | null
 }
@@ -52,16 +58,13 @@ interface Step {
 export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: number, hours: number): Preview {
   const memory = readMemory(saved) ?? emptyMemory()
   const { unitsPerDay } = options
-  const marks =
-    memory.lockedOn && options.everyMs === undefined
-      ? planMarks(memory.lockedOn, limitsFor(options, unitsPerDay), true)
-      : undefined
+  const { marksLeft, ...onMarks } = marksOf(memory, options)
   // The hour that has begun is drawn whole.
   const endMs = nowMs + hours * 3_600_000
   const steps: Step[] = []
   for (let at = nowMs; at < endMs; ) {
     const day = budgetDay(at, options)
-    for (const step of stepsOf(memory, options, day, unitsPerDay, marks))
+    for (const step of stepsOf(memory, options, day, onMarks))
       if (step.atMs + step.seconds * 1_000 > at && step.atMs < endMs) steps.push(step)
     at = day.endMs
   }
@@ -84,7 +87,7 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
     slowestSeconds: Math.max(even, Math.min(options.maxIntervalMs / 1_000, even / options.floor)),
     fastestSeconds: options.minIntervalMs / 1_000,
     weights: memory.family.weights,
-    marks,
+    ...{ ...onMarks, marksLeft },
     announced: options.everyMs === undefined ? describeAnnounced(memory.announced) : null,
   }
 }
@@ -105,14 +108,29 @@ function percentile(steps: readonly Step[], alerts: number): number {
   return high
 }
 
+type OnMarks = Pick<Preview, 'marks' | 'markPeriod'>
+
+/** The marks that a schedule with this memory goes on, and why it leaves those that it knows. */
+function marksOf(memory: Memory, options: ScheduleOptions): OnMarks & Pick<Preview, 'marksLeft'> {
+  const none = { marks: undefined, markPeriod: undefined, marksLeft: undefined }
+  const { unitsPerDay, everyMs } = options
+  if (memory.lockedOn === null || everyMs !== undefined) return none
+  const markPeriod = findMarkPeriod(memory.lockedOn, true)
+  const limits = limitsFor(options, unitsPerDay)
+  const marks = markPeriod ? undefined : planMarks(memory.lockedOn, limits, true)
+  if (!marks && !markPeriod) return none
+  const marksLeft = whyMarksAreLeft(memory, markPeriod !== undefined, unitsPerDay)
+  return marksLeft === undefined ? { marks, markPeriod, marksLeft } : { ...none, marksLeft }
+}
+
 /** A whole day from its start, as it would be planned before anything of it is known. */
 function stepsOf(
   memory: Memory,
   options: ScheduleOptions,
   day: BudgetDay,
-  unitsPerDay: number,
-  marks: MarkPlan | undefined,
+  { marks, markPeriod }: OnMarks,
 ): Step[] {
+  const { unitsPerDay } = options
   const { paces, limits } = wholeDay(memory.profile, memory.family, options, day, unitsPerDay)
   if (memory.announced.follows && options.everyMs === undefined) {
     const forecast = forecastBudgetDay(memory.profile, day, options)
@@ -138,7 +156,7 @@ function stepsOf(
     const wish = keptScale(ahead, spans, unitsLeft, bounds, response) * demand
     const pace = clamp(response ? respond(response, wish) : wish, bounds.floor, bounds.ceiling)
     unitsLeft -= pace * seconds
-    const lagSeconds = marks ? lagOnMarks(marks, pace * 60) : 0.5 / pace
+    const lagSeconds = marks ? lagOnMarks(marks, pace * 60) : 0.5 / pace - savedOnPeriod(markPeriod, pace)
     return { ...from, polls: pace * seconds, lagSeconds }
   })
 }
@@ -191,6 +209,13 @@ function lagOnMarks({ waitSeconds, savedSeconds }: MarkPlan, pollsPerMinute: num
   for (let polls = 1; polls < savedSeconds.length && polls < pollsPerMinute; polls++)
     wait -= (savedSeconds[polls] ?? 0) * Math.min(1, pollsPerMinute - polls)
   return wait
+}
+
+/** Of a wait, in seconds: where polls go just after a mark, an alert does not wait for the middle of the period. */
+function savedOnPeriod(period: MarkPeriod | undefined, pace: number): number {
+  if (period === undefined) return 0
+  const { periodMs, waitSeconds } = period
+  return Math.max(0, Math.min(periodMs / 1_000, 1 / pace) / 2 - waitSeconds)
 }
 
 function byHour(steps: readonly Step[], nowMs: number, hours: number, zone: string): PreviewHour[] {

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import { describePreview } from '../../src/cli/plan-picture.ts'
 import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
 import { planMarks } from '../../src/schedule/marks/pattern.ts'
 import { countFiring, emptyPhase, findMarkPeriod, type Phase } from '../../src/schedule/marks/phase.ts'
 import { limitsFor, respond } from '../../src/schedule/pace/solve.ts'
+import { previewPlan } from '../../src/schedule/preview.ts'
 import { evenLags, simulate, summarizeLags } from '../../src/schedule/simulate.ts'
 import { benchOptions } from '../bench/compare.ts'
 import { createRandom } from '../bench/random.ts'
@@ -149,6 +151,70 @@ describe('the schedule', () => {
     delete stored.lockedOn.timelyGain
     expect(createSchedule(options, stored).describe(0).onMarks).toBe(true)
   })
+
+  const toMinute = (at: number) => Math.floor(at / 60_000) * 60_000
+  const toFive = (at: number) => Math.floor(at / 5_000) * 5_000
+  it.each([
+    ['on the minute', 'market', 400, toMinute, toMinute, true, /each minute|a poll a minute/],
+    ['every five seconds', 'market', 2_000, toFive, toFive, true, /every 5 s/],
+    ['on the minute, at few units', 'market', 48, toMinute, toMinute, false, /too few a day/],
+    [
+      'at any time, dated by the minute',
+      'flat',
+      2_000,
+      (at: number) => at,
+      toMinute,
+      false,
+      /no better than/,
+    ],
+    [
+      'on the minute, shown every ten minutes',
+      'market',
+      2_000,
+      (at: number) => Math.ceil(at / 600_000) * 600_000 + 2_000,
+      toMinute,
+      false,
+      /most rows come later/,
+    ],
+  ] as const)(
+    'is drawn and described on the marks that it goes on, and on no others: alerts %s (%s, %d units)',
+    (_, scenario, units, shownAt, datedAt, isOnMarks, words) => {
+      const some = benchOptions(units)
+      const schedule = createSchedule(some, undefined)
+      const [observe, next] = [schedule.observe.bind(schedule), schedule.next.bind(schedule)]
+      // No two at the same instant, so that each finds its date.
+      const dates = new Map(
+        createTrace(scenario, 11, 17).times.map((at, index) => [
+          Math.floor(shownAt(at)) + index / 10_000,
+          datedAt(at),
+        ]),
+      )
+      const shown = [...dates.keys()].sort((a, b) => a - b)
+      const lateFromMs = (shown[0] ?? 0) + 12 * dayMs
+      const reasons: string[] = []
+      schedule.observe = (poll) =>
+        observe({ ...poll, firedAtMs: poll.firedAtMs.map((at) => dates.get(at) ?? at) })
+      schedule.next = (nowMs, budget) => {
+        const decision = next(nowMs, budget)
+        if (nowMs > lateFromMs) reasons.push(decision.reason)
+        return decision
+      }
+      const { lagsMs, polls } = simulate(shown, schedule, some)
+      const onMarks = reasons.filter((reason) => reason === 'mark').length > 0.5 * reasons.length
+      const lags = lagsMs.filter((_lag, at) => (shown[at] ?? 0) > lateFromMs)
+      const preview = previewPlan(some, schedule.snapshot(), polls.at(-1) ?? 0, 24)
+      const view = schedule.describe(0)
+      const { mean } = summarizeLags(lags)
+      const isDrawn = preview.marks !== undefined || preview.markPeriod !== undefined
+      expect([onMarks, view.onMarks, isDrawn]).toEqual([isOnMarks, isOnMarks, isOnMarks])
+      expect(preview.lagSeconds / mean).toBeGreaterThan(0.85)
+      expect(preview.lagSeconds / mean).toBeLessThan(1.2)
+      for (const text of [view.firing, describePreview('main', some, preview)]) {
+        expect(text).toMatch(words)
+        if (isOnMarks) expect(text).not.toMatch(/too few|do not go by/)
+      }
+    },
+  )
 
   it.each([
     [300, 12],

@@ -36,6 +36,8 @@ const lateMsMax = 30_000
  * that is dated by the whole hour looked like marks: 0.73 of even in twelve days at 2,000 units, and rising; 0.51 with this.
  */
 const lateOdds = 1 / 8
+/** With a poll in more than twenty minutes a mark is worth less than a fortieth of the wait (tick60 at 10 units: 1.7 of even). */
+const markUnitsMin = 72
 
 export function emptyPhase(): Phase {
   const quarters = new Array<number>(quartersPerMinute).fill(0)
@@ -81,6 +83,30 @@ export function countFiring(phase: Phase, firedAtMs: number, readableFromMs: num
 /** Whether the winnings suffice. Polls that are locked on a pattern stay with less than it took to lock them. */
 export function isProven(gain: number, isLocked: boolean): boolean {
   return gain >= (isLocked ? gainToStayLocked : gainToLock)
+}
+
+/** Why polls do not go on marks that are known. */
+export type MarksLeft = 'few_units' | 'late_rows' | 'nothing_won'
+
+/**
+ * Undefined where polls do go on them. A poll a mark may be slower than even ones, which is only allowed with what was won (alerts dated
+ * by the minute: 1.25 of even); those closer together than polls slow none. Where rows come late marks are left, and not forgotten.
+ */
+export function whyMarksAreLeft(
+  { phase, guard }: { readonly phase: Phase; readonly guard: { readonly won: number } },
+  isPeriod: boolean,
+  unitsPerDay: number,
+): MarksLeft | undefined {
+  if (unitsPerDay < markUnitsMin) return 'few_units'
+  if (isPeriod) return undefined
+  if (!isProven(phase.timelyGain, true)) return 'late_rows'
+  return guard.won > 0 ? undefined : 'nothing_won'
+}
+
+export const marksLeftTexts: Readonly<Record<MarksLeft, string>> = {
+  few_units: 'polls are too few a day to go by that',
+  late_rows: 'most rows come later, so polls do not go by that',
+  nothing_won: 'polls do not go by that while the plan has been no better than evenly spaced ones',
 }
 
 /** Shares of the minutes of five, by slots; all the same until the bet on the minute is won. */
