@@ -50,7 +50,7 @@ describe('the rules', () => {
     const tests = caseFiles.flatMap((name) => (parse(read(name)) as { tests: RuleTest[] }).tests)
     for (const { alert = '' } of alerts) {
       const firing = tests
-        .flatMap((each) => each.alert_rule_test)
+        .flatMap(({ alert_rule_test = [] }) => alert_rule_test)
         .filter(({ alertname }) => alertname === alert)
         .flatMap(({ exp_alerts }) => exp_alerts.map(({ exp_labels }) => exp_labels?.['job'] ?? 'no job'))
       const jobs = tests
@@ -209,7 +209,7 @@ routes: [{ sinks: [hook], context: [price] }]
 /** A case is a value of the label `job`, which begins with the name of its alert. */
 interface RuleTest {
   readonly input_series: readonly { readonly series: string }[]
-  readonly alert_rule_test: readonly {
+  readonly alert_rule_test?: readonly {
     readonly alertname: string
     readonly exp_alerts: readonly { readonly exp_labels?: Readonly<Record<string, string>> }[]
   }[]
