@@ -2,7 +2,7 @@ import type { Config, SourceConfig } from '../config/schema.ts'
 import type { ApiRequest } from '../feed/api/request.ts'
 import { createFeedClient } from '../feed/client.ts'
 import { FeedError } from '../feed/errors.ts'
-import { systemClock } from '../lib/clock.ts'
+import { type Clock, systemClock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { UserError } from '../lib/errors.ts'
 import { budgetTeacher } from '../poller/budget.ts'
@@ -41,6 +41,9 @@ const redisTimeoutMs = 5_000
 /** How long one of many calls waits for the limit of requests a minute; a second more than the minute. */
 const minuteWaitMsMax = 61_000
 
+/** How long it waits so in all: polls may leave lookups no request at all, for ever. */
+const minuteWaitsMsMax = 5 * 60_000
+
 const stepTimeoutMs = 10_000
 
 export async function openLookups(
@@ -48,6 +51,7 @@ export async function openLookups(
   source: string,
   sourceConfig: SourceConfig,
   signal: AbortSignal,
+  clock: Clock = systemClock,
 ): Promise<Lookups> {
   const { budget, account, baseUrl, token, context } = sourceConfig
   const teardown = new Teardown(log)
@@ -57,14 +61,15 @@ export async function openLookups(
     const ends = AbortSignal.any([signal, leaving.signal])
     const { prefix } = config.redis
     const dayOf = (nowMs: number) => budgetDay(nowMs, scheduleOptionsOf(sourceConfig))
-    const ledger = createLedger({ redis, prefix, source, account, ...budget, budgetDay: dayOf })
+    const ledger = createLedger({ redis, prefix, source, account, ...budget, budgetDay: dayOf, clock })
     const grants = createGrantStore({ redis, prefix, source, account })
     const feed = createFeedClient({ source, baseUrl, token })
     teardown.push('feed', () => feed.close())
     const reserve = async ({ endpoint }: ApiRequest, waitForMinute: boolean) => {
+      const endMs = clock.monotonicMs() + minuteWaitsMsMax
       for (;;) {
         if (leaving.signal.aborted) throw new UserError(leftText)
-        const granted = await unitsGranted(grants, sourceConfig, systemClock.now())
+        const granted = await unitsGranted(grants, sourceConfig, clock.now())
         const reserved = await ledger.reserve({
           cost: endpoint.units,
           purpose: 'api',
@@ -73,10 +78,11 @@ export async function openLookups(
           leaveFresh: true,
         })
         if (reserved.ok) return reserved
-        const waitMs = 'retryAtMs' in reserved ? reserved.retryAtMs - systemClock.now() : 0
+        const waitMs = 'retryAtMs' in reserved ? reserved.retryAtMs - clock.now() : 0
         if (!waitForMinute || reserved.limit !== 'minute' || waitMs > minuteWaitMsMax)
           throw new UserError(refusal(reserved, endpoint.units, granted, context.unitsShare))
-        await systemClock.sleep(Math.max(1, waitMs), ends).catch(() => signal.throwIfAborted())
+        if (clock.monotonicMs() >= endMs) throw new UserError(noTurn(budget.requestsPerMinute))
+        await clock.sleep(Math.max(1, waitMs), ends).catch(() => signal.throwIfAborted())
       }
     }
     const refused = async (
@@ -87,7 +93,7 @@ export async function openLookups(
       await ledger.hold(limit, askedMs)
       if (limit !== 'budget') return
       const { unitsPerDay } = budget
-      const deps = { source, ledger, budgetDay: dayOf, clock: systemClock, log, unitsPerDay }
+      const deps = { source, ledger, budgetDay: dayOf, clock, log, unitsPerDay }
       await budgetTeacher(deps, grants)({ ...reserved, units: cost }, askedMs)
     }
     return {
@@ -111,6 +117,11 @@ export async function openLookups(
     await teardown.run(stepTimeoutMs)
     throw thrown
   }
+}
+
+function noTurn(requestsPerMinute: number): string {
+  const limit = `requestsPerMinute is ${requestsPerMinute}`
+  return `For ${formatDuration(minuteWaitsMsMax)} there was no request left for lookups: polls come first, and ${limit}. Raise it, or poll less often. Nothing was sent.`
 }
 
 const log = createLogger({ level: 'silent' })

@@ -2,8 +2,12 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { openLookups } from '../../src/app/lookups.ts'
 import { apiCommand } from '../../src/cli/api.ts'
+import { configOf as loadedConfig } from '../../src/cli/config-file.ts'
 import { UsageError } from '../../src/cli/usage.ts'
+import { prepareLoose } from '../../src/feed/api/request.ts'
+import type { Clock } from '../../src/lib/clock.ts'
 import { UserError } from '../../src/lib/errors.ts'
 import { startEmbeddedRedis } from '../../src/store/embedded.ts'
 import { embeddedPaths, lockDir } from '../../src/store/embedded-paths.ts'
@@ -12,6 +16,7 @@ import { sourceKeys } from '../../src/store/keys.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { minuteMs } from '../../src/store/minute.ts'
 import { run as runCommand } from '../support/cli.ts'
+import { passingClock } from '../support/clock.ts'
 import { captureLog } from '../support/log.ts'
 import { startProgram, testFolder, writeConfig } from '../support/process.ts'
 import { answersPing, freshPrefix, useRedis } from '../support/redis.ts'
@@ -225,6 +230,39 @@ describe('api', () => {
       err: expect.stringMatching(/^The requests of this minute are used up\. .*Nothing was sent\.$/),
     })
     expect(sandbox.requests).toHaveLength(3)
+  })
+
+  it('waits for the minute no longer than five of them: polls may leave lookups none for ever', async () => {
+    const sandbox = await startSandbox({ history: 1 })
+    const { file, prefix } = configOf(sandbox.url)
+    const client = redis.client()
+    const { minute } = sourceKeys(prefix, 'main')
+    await client.zadd(minute, ...Array.from({ length: 180 }, (_, at) => [Date.now(), `polls ${at}`]).flat())
+    const { main } = loadedConfig(file).config.sources
+    const prepared = prepareLoose('/api/v1/alerts', {})
+    if (main === undefined || !prepared.ok) throw new Error('the test is wrong')
+    const passing = passingClock()
+    let sleeps = 0
+    const clock: Clock = {
+      ...passing,
+      sleep(ms, signal) {
+        sleeps += 1
+        return passing.sleep(ms, signal)
+      },
+    }
+    const { signal } = new AbortController()
+    const lookups = await openLookups(loadedConfig(file).config, 'main', main, signal, clock)
+    onTestFinished(() => lookups.close())
+    const asked = lookups.ask(prepared.request, { waitForMinute: true }).catch((thrown: unknown) => thrown)
+    await vi.waitFor(() => expect(sleeps).toBe(1), { timeout: 5_000, interval: 5 })
+    passing.pass(4 * 60_000)
+    await vi.waitFor(() => expect(sleeps).toBe(2), { timeout: 5_000, interval: 5 })
+    passing.pass(61_000)
+    expect(await asked).toMatchObject({
+      message:
+        'For 5m there was no request left for lookups: polls come first, and requestsPerMinute is 200. Raise it, or poll less often. Nothing was sent.',
+    })
+    expect(sandbox.requests).toHaveLength(0)
   })
 
   it('shows a bar over the pages of a list where stderr is a terminal', async () => {
