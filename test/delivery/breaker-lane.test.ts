@@ -151,6 +151,21 @@ describe('a sink that is down when a process ends', () => {
     expect(third.states()[0]?.breaker).toBe('closed')
   })
 
+  it('is known to the next process though no probe of this one has failed', async () => {
+    const { queues, sender } = rig(server, ['hook'])
+    const sink = testSink('hook', () => unavailable)
+    // A probe would come in a minute.
+    const setup = { settings: { retry: hourly }, tuning: { faultsToOpen: 3 } }
+    const first = sender([sink], setup)
+    await queues.enqueue(jobs('hook', 1, 3))
+    await until('open', () => first.states()[0]?.breaker === 'open')
+    await first.stop()
+    expect(sink.sends).toHaveLength(3)
+    const next = sender([sink], setup)
+    await until('it knows', () => next.states()[0]?.breaker === 'open')
+    expect(sink.sends).toHaveLength(3)
+  })
+
   it('is found out of by a process that runs beside it and met no fault', async () => {
     const { queues, sender } = rig(server, ['hook'])
     const sink = testSink('hook', () => unavailable)

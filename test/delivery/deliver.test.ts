@@ -85,6 +85,25 @@ describe('one attempt', () => {
     expect(context.sink.sends).toHaveLength(1)
   })
 
+  it('of a job that was taken over is made only after its former process had time to write that it was acknowledged', async () => {
+    const context = setting()
+    const sleeps: number[] = []
+    const clock = { ...systemClock, sleep: async (ms: number) => void sleeps.push(ms) }
+    const take = (fieldsAfter: object) =>
+      deliver(
+        locked({
+          takenOver: true,
+          claim: async () => (sleeps.length > 0 ? { ...due, ...fieldsAfter } : due),
+        }),
+        never,
+        { ...context, clock },
+      )
+    expect(await take({ acknowledged: record })).toEqual({ step: 'acknowledged_before', record })
+    expect(context.sink.sends).toHaveLength(0)
+    expect(await take({})).toMatchObject({ step: 'sent' })
+    expect(sleeps).toEqual([context.takeOverMs, context.takeOverMs])
+  })
+
   it('is not made for what another process has written to be acknowledged', async () => {
     const context = setting()
     const claim = async () => ({ ...due, acknowledged: record })

@@ -167,6 +167,21 @@ describe('a sink that is swapped', () => {
     expect((await metrics.circuitOpen.get()).values[0]?.value).toBe(0)
   })
 
+  it('goes on with an open breaker also where every alert waits for its own schedule, in hours', async () => {
+    const { queues, sender } = rig(server, ['hook'])
+    const retry = { attempts: 5, initialDelayMs: 3_600_000, maxDelayMs: 3_600_000 }
+    const running = sender([testSink('hook', () => unavailable)], {
+      settings: { retry },
+      tuning: { faultsToOpen: 3, probePauseMsMax: 2_000 },
+    })
+    await queues.enqueue(jobs('hook', 1, 3))
+    const queue = queues.queue('hook')
+    await until('all wait for their schedule', async () => (await queue.getDelayedCount()) === 3)
+    expect(running.states()[0]?.breaker).toBe('open')
+    void running.swap(only(testSink('hook'), { retry }))
+    await until('all are sent', async () => (await queue.getCompletedCount()) === 3, 10_000)
+  })
+
   it('is not held, nor told of as down, for what the sends of before still meet', async () => {
     const { queues, sender } = rig(server, ['hook'])
     const news: BreakerChange['state'][] = []
