@@ -181,11 +181,12 @@ it.each(['UTC', 'Asia/Tehran'] as const)(
   async (resets) => {
     const row = failureRow('Its budget day begins at another time')
     const bridge = rig({ unitsPerDay: 4, resets }, 'UTC', { readsFeed: true })
-    await bridge.run(startMs + 7 * 24 * hourMs)
+    await bridge.run(Date.UTC(2026, 10, 22))
     const { budget, lesson } = await bridge.means()
     await row.kept("or where it grants less than a twentieth of the config's", () =>
-      expect(budget.unitsPerDay).toBe(4),
+      expect([bridge.refused.length, budget.unitsPerDay]).toEqual([2, 4]),
     )
+    await bridge.run(startMs + 7 * 24 * hourMs)
     expect(lesson).toMatch(/grants 4 units a day, the config says 96/)
     await row.heals('its reset', () =>
       expect(longestGapHours(bridge.granted, startMs + 4 * 24 * hourMs)).toBeLessThan(9),
