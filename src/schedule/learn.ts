@@ -92,7 +92,10 @@ export function learnPoll(
   let profileChanged = false
   for (const at of events) if (countEvent(memory, options, at)) profileChanged = true
   // Rows of a catch-up say nothing about how late a row can be read.
-  for (const at of fired) countFiring(memory.phase, at, poll.pages > 1 ? at : fromMs)
+  for (const [index, at] of fired.entries()) {
+    const isSameSecond = Math.floor((fired[index - 1] ?? 0) / 1_000) === Math.floor(at / 1_000)
+    countFiring(memory.phase, at, poll.pages > 1 ? at : fromMs, isSameSecond)
+  }
   if (expectation) learnAnnounced(memory, expectation, poll, fromMs)
   const expected = expectation ? expectedBetween(expectation.forecast, sinceMs, poll.atMs) : 0
   noteEvents(recent, poll.atMs, current, expected)

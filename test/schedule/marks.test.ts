@@ -140,6 +140,20 @@ describe('the schedule', () => {
     expect([poll(400, 3_000), poll(60, 3 * minuteMs), poll(20, 3_000)]).toEqual([true, false, true])
   })
 
+  it('stays on marks where one batch in four comes late, however many alerts it has', () => {
+    const schedule = createSchedule(options, undefined)
+    let atMs = benchStartMs + 5_000
+    const poll = (alerts: number, firedAgoMs: number) => {
+      const firedAtMs = new Array<number>(alerts).fill(atMs - firedAgoMs)
+      schedule.observe({ atMs, ok: true, firedAtMs, pages: 1, pagesLeft: 'none' })
+      atMs += 60_000
+      return schedule.describe(atMs).onMarks
+    }
+    for (let minute = 0; minute < 400; minute++) poll(1, 3_000)
+    const seen = Array.from({ length: 40 }, (_, minute) => poll(20, minute % 4 === 0 ? 183_000 : 3_000))
+    expect(seen).not.toContain(false)
+  })
+
   it('stays on the marks that an earlier version stored, which did not count late rows', () => {
     const schedule = createSchedule(options, undefined)
     schedule.learnHistory(firings(2, 200, onMinute))

@@ -54,11 +54,19 @@ export function emptyPhase(): Phase {
   }
 }
 
-/** Counts a firing; `readableFromMs` is the last poll that might have shown it already and did not. */
-export function countFiring(phase: Phase, firedAtMs: number, readableFromMs: number): void {
+/**
+ * Counts a firing; `readableFromMs` is the last poll that might have shown it already and did not. `isSameSecond`: the poll that shows it
+ * shows another one of its second, so that a batch that comes late is one bet that is lost, as one in time is one that is won.
+ */
+export function countFiring(
+  phase: Phase,
+  firedAtMs: number,
+  readableFromMs: number,
+  isSameSecond = false,
+): void {
   const latenessMs = readableFromMs - firedAtMs
   if (latenessMs > lateMsMax) {
-    phase.timelyGain = settle(phase.timelyGain, lateOdds)
+    if (!isSameSecond) phase.timelyGain = settle(phase.timelyGain, lateOdds)
     return
   }
   noteLateness(phase, latenessMs)
