@@ -147,6 +147,8 @@ describe('README', () => {
       expect(text).toMatch(/`?Retry-After`?[^.|]* up to 1 ?h/)
     }
     for (const text of [readme, example]) expect(text).toMatch(/does not show its\s+(# +)?policy/)
+    expect(readme).toMatch(/read at every use \(those of Redis at the start\)/)
+    expect(example).toMatch(/read at every use[^.]*\(Redis' are read once, at the start\)/)
   })
 
   it('names only scripts and files that exist', () => {
