@@ -43,6 +43,10 @@ test('curl -X POST without a body and without a type reloads', async () => {
 test('who listens hears of every change, once, and of the end; while nobody listens nothing is read', async () => {
   let reads = 0
   let waiting = 0
+  const done: unknown[] = []
+  const silences: unknown[] = []
+  /** Far more than pass while a change is looked for. */
+  const beatsMax = 100
   let passedMs = 0
   const sleep = (ms: number, signal?: AbortSignal) => {
     passedMs += ms
@@ -54,6 +58,8 @@ test('who listens hears of every change, once, and of the end; while nobody list
         reads += 1
         return { ...status({ sinks: [sink({ waiting })] }), uptimeSeconds: reads }
       },
+      audit: { add: async () => {}, list: async () => done as never },
+      silences: { list: async () => silences as never } as never,
     },
     { clock: { ...systemClock, sleep, now: () => 0, monotonicMs: () => passedMs } },
   )
@@ -63,14 +69,22 @@ test('who listens hears of every change, once, and of the end; while nobody list
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
   let heard = ''
   const hear = async (count: number) => {
-    while (heard.split('event: change\ndata: ').length <= count) heard += (await reader?.read())?.value ?? ''
+    while (heard.split('event: change\ndata: ').length <= count) {
+      heard += (await reader?.read())?.value ?? ''
+      if (heard.split('event: beat').length > beatsMax) throw new Error(`change ${count} is not heard of`)
+    }
   }
   await hear(1)
   const seen = reads
   while (reads < seen + 5) await systemClock.sleep(2)
   waiting = 7
   await hear(2)
-  expect(heard.match(/event: change/g)).toHaveLength(2)
+  // What operators did is shown, and a silence also when its end comes, which nobody did.
+  done.push({ action: 'resume' })
+  await hear(3)
+  silences.push({ id: 's1' })
+  await hear(4)
+  expect(heard.match(/event: change/g)).toHaveLength(4)
   // A page cannot see comments: by these it notices that a bridge hangs, or that the network lost the connection.
   while (!/event: beat|still here/.test(heard)) heard += (await reader?.read())?.value ?? ''
   expect(heard).toMatch(/event: beat\ndata: ./)

@@ -53,6 +53,8 @@ describe('the status page', () => {
     expect(words(text)).toContain('09:00: 190 units spent, 7 alerts seen, 200 polls planned')
     expect(words(text)).toContain('13:00: 40 polls planned')
     expect(words(text)).not.toContain('sources of the account')
+    // The mark of now: 12:03:10 of 24 h.
+    expect(text).toContain('<rect class="mark" x="50.22%"')
     const few = {
       ...sourceDay,
       hours: sourceDay.hours.map((hour) => ({ ...hour, planned: 0.2083, units: 0 })),
