@@ -206,6 +206,20 @@ routes: [{ sinks: [hook], context: [price] }]
   expect(evaluated.filter(({ state }) => state === 'firing')).toEqual([])
 })
 
+it('receivers are told of no span where the config asks for no traces', async () => {
+  const [sandbox, hook] = [await startSandbox(), await startWebhookReceiver()]
+  await startApp(`
+redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
+http: { listen: "127.0.0.1:0" }
+sources: { main: { baseUrl: "${sandbox.url}", token: sandbox-token, poll: { every: 250ms, minInterval: 250ms, historyPages: 0 } } }
+sinks: { hook: { type: webhook, url: "${hook.url}", allowPrivateNetworks: true } }
+routes: [{ sinks: [hook] }]
+`)
+  sandbox.fire({})
+  await hook.received(1)
+  expect(hook.requests[0]?.headers).not.toHaveProperty('traceparent')
+})
+
 /** A case is a value of the label `job`, which begins with the name of its alert. */
 interface RuleTest {
   readonly input_series: readonly { readonly series: string }[]

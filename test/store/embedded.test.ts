@@ -301,7 +301,7 @@ describe('its program', () => {
 
   it('is asked for in one sentence when there is none', () => {
     expect(() => findServer({ PATH: '/nowhere' })).toThrow(
-      /no redis-server or valkey-server in PATH: install one/,
+      /no redis-server or valkey-server in PATH: install one \(apt-get install redis-server, brew install redis\)/,
     )
   })
 })
