@@ -26,6 +26,14 @@ describe('the pace', () => {
     )
   })
 
+  it('of a large budget may be ten times as fast as evenly, so that an opening bell gets its units', () => {
+    const shortest = (unitsPerDay: number) =>
+      withIntervals(budgetSchema.parse({ unitsPerDay, requestsPerMinute: 240 }), pollSchema.parse({}))
+        .minInterval
+    expect([400, 2_000, 20_000, 30_000].map(shortest)).toEqual([2_000, 2_000, 432, 288])
+    expect(shortest(100_000)).toBe(250)
+  })
+
   it('that is named as the shortest that fits does fit', () => {
     const interval = fc.integer({ min: 0, max: 100_000_000 }).map((ms) => `${ms}ms`)
     fc.assert(
