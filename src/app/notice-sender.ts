@@ -18,7 +18,6 @@ interface NoticeSenderOptions {
     readonly targets: ReadonlyMap<string, readonly (string | undefined)[]>
   }
   readonly store: Pick<NoticeStore, 'unsent' | 'server' | 'remove'>
-  readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
 }
 
@@ -26,7 +25,7 @@ interface NoticeSenderOptions {
  * Puts notices that Redis has as unsent into the queues of their receivers. Any replica sends the notices of all: their jobs have
  * fixed ids, so it does not matter who is faster, or was killed half-way. A queue that refuses one does not delay the others.
  */
-export function noticeSender({ active, store, clock, log }: NoticeSenderOptions) {
+export function noticeSender({ active, store, log }: NoticeSenderOptions) {
   /** Of unsent notices, those receivers in whose queues this process has put them, at this server. */
   let queued: ReadonlyMap<number, Set<string>> = new Map()
   let server = ''
@@ -57,7 +56,7 @@ export function noticeSender({ active, store, clock, log }: NoticeSenderOptions)
   return {
     /** Throws the error of the first queue that refused. */
     async sendUnsent(): Promise<void> {
-      const unsent = await store.unsent(clock.now())
+      const unsent = await store.unsent()
       const present = unsent.length === 0 ? server : await store.server()
       const known = present === server ? queued : new Map<number, Set<string>>()
       server = present

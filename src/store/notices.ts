@@ -5,11 +5,11 @@ import { readServerRun, serverRun } from './server-run.ts'
 import {
   addArguments,
   addLines,
-  madeAtMs,
+  redisMs,
+  storedNotice,
   type UnsentNotice,
   unsentKeptMs,
   unsentMax,
-  unsentNoticeSchema,
 } from './unsent-notices.ts'
 
 /**
@@ -39,7 +39,7 @@ export interface NoticeStore {
   move(what: string, to: number): Promise<void>
   at(what: string): Promise<number | undefined>
   /** What was added and not removed, the oldest first. */
-  unsent(nowMs: number): Promise<readonly UnsentNotice[]>
+  unsent(): Promise<readonly UnsentNotice[]>
   /** Which server has the notices now. */
   server(): Promise<string>
   /** True for the one caller that removed it; undefined, and nothing removed, where that is another server by now. */
@@ -78,15 +78,19 @@ export function createNoticeStore(redis: RedisClient, prefix: string): NoticeSto
       const known = await redis.get(noticedKey(prefix, what))
       return known === null ? undefined : Number(known)
     },
-    async unsent(nowMs) {
-      const all = Object.entries(await redis.hgetall(unsentKey))
-      const ids = all.map(([id]) => Number(id)).sort((a, b) => b - a)
-      const dropped = ids.filter((id, nth) => nth >= unsentMax || madeAtMs(id) < nowMs - unsentKeptMs)
-      if (dropped.length > 0) await redis.hdel(unsentKey, ...dropped.map(String))
-      return all
-        .filter(([id]) => !dropped.includes(Number(id)))
-        .flatMap(([, text]) => unsentNoticeSchema.safeParse(JSON.parse(text)).data ?? [])
-        .sort((a, b) => a.id - b.id)
+    async unsent() {
+      const stored = Object.entries(await redis.hgetall(unsentKey)).map(storedNotice)
+      if (stored.length === 0) return []
+      const oldestMs = Number(await redis.eval(`return ${redisMs}`, 1, unsentKey)) - unsentKeptMs
+      stored.sort((a, b) => b.addedMs - a.addedMs || b.id - a.id)
+      const isDropped = ({ addedMs }: { readonly addedMs: number }, nth: number) =>
+        nth >= unsentMax || addedMs < oldestMs
+      const dropped = stored.filter(isDropped)
+      if (dropped.length > 0) await redis.hdel(unsentKey, ...dropped.map(({ id }) => String(id)))
+      return stored
+        .filter((each) => !dropped.includes(each))
+        .flatMap(({ notice = [] }) => notice)
+        .reverse()
     },
     server: () => readServerRun(redis, unsentKey),
     async remove(id, server) {
@@ -115,8 +119,7 @@ const addScript = `${addLines} add()`
 const beginScript = `${addLines}
 local since, last = string.match(redis.call('GET', KEYS[2]) or '', '^(%d+) ?(%d*)')
 local again, kept, slack, noticed = unpack(ARGV, given + 1)
-local time = redis.call('TIME')
-local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
+local now = ${redisMs}
 if since then
   local agoMs = now - (last == '' and since or last)
   if agoMs > -slack and agoMs < tonumber(again) then return end

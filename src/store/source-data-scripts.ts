@@ -1,4 +1,5 @@
 import { joinedUnits } from './account.ts'
+import { storeNotice } from './unsent-notices.ts'
 
 /** The scripts of `source-data.ts`. All keys of one prefix share a hash tag. */
 
@@ -63,7 +64,7 @@ redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
 local given = 6 + ARGV[6]
 if ARGV[given + 1] then
-  redis.call('HSET', KEYS[#KEYS], ARGV[given + 2], ARGV[given + 3])
+  ${storeNotice('KEYS[#KEYS]', 'ARGV[given + 2]', 'ARGV[given + 3]')}
   redis.call('PEXPIRE', KEYS[#KEYS], ARGV[given + 1])
 end
 return 'done'

@@ -23,7 +23,7 @@ function rig() {
   const names = createNameStore(redis, prefix)
   const captured = captureLog()
   const notices = createNoticeStore(redis, prefix)
-  const renamed = async () => (await notices.unsent(Date.now())).map(({ row }) => row['headline'])
+  const renamed = async () => (await notices.unsent()).map(({ row }) => row['headline'])
   /** What `source` does before it polls, in a config of these sources and accounts. */
   const start = (source: string, config: Readonly<Record<string, string>>) =>
     takeOver({
