@@ -6,7 +6,7 @@ import * as z from 'zod'
  */
 export type UnsentNotice = z.infer<typeof unsentNoticeSchema>
 
-export const unsentNoticeSchema = z.object({
+const unsentNoticeSchema = z.object({
   v: z.literal(1),
   /** Of its alert: a thousand times the time (ms) when it was made, and a number below a thousand. */
   id: z.int(),
