@@ -294,6 +294,13 @@ describe('the chart', () => {
       scaleTargetRef: { name: 'bridge-alert-bridge-senders' },
       minReplicaCount: 1,
       maxReplicaCount: 4,
+      triggers: [
+        {
+          type: 'prometheus',
+          metricType: 'AverageValue',
+          metadata: { serverAddress: 'http://prometheus.monitoring:9090', threshold: '100' },
+        },
+      ],
     })
     const query = scaled.triggers[0]?.metadata['query'] ?? ''
     expect(query).toContain('service="bridge-alert-bridge"')
