@@ -182,7 +182,7 @@ describe('the API answers', () => {
     const { sandbox, shown } = source
     const came = () => arrivals.get(source.name) ?? []
     const hasAll = () => came().length >= shown.size && new Set(came().map(({ id }) => id)).size >= shown.size
-    const everything = until(`everything arrives (${source.name})`, hasAll, long ? 250_000 : 55_000)
+    const everything = until(`everything arrives (${source.name})`, hasAll, long ? 250_000 : 45_000)
     if (name !== forLong) caughtUp.push(everything)
     await everything
     // All sources share one queue: what fires next would wait behind what others have caught up on.

@@ -48,6 +48,8 @@ it(
     const older = asked.filter((page) => page !== 1)
     await row.kept('for which a tenth of `requestsPerMinute` is kept', () => {
       expect(older).toEqual(pages(2, older.length + 1))
+      // The walk has the other 18, of which the head may be the last where it was due.
+      expect(asked.findLastIndex((page) => page !== 1)).toBeGreaterThanOrEqual(16)
       expect(asked.slice(18)).toEqual([1, 1])
     })
     const read = expected.slice(0, 100 * (older.length + 1))
