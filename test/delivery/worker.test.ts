@@ -135,6 +135,21 @@ describe('a job that cannot be sent', () => {
     expect(values.map(({ labels, value }) => [labels.result, value])).toEqual([['expired', 1]])
   })
 
+  it('expires unsent, as the failure table says, where a clock so far behind has seen it', async () => {
+    const { queues, sender } = rig(server, ['hook'])
+    const sink = testSink('hook')
+    sender([sink], { settings: { expireAfterMs: 3_600_000 } })
+    const seenBehind = (id: number, minutes: number) => ({
+      ...deliveryJob('hook', id, { firedAt: new Date().toISOString() }),
+      seenAtMs: Date.now() - minutes * 60_000,
+    })
+    await queues.enqueue([seenBehind(1, 61), seenBehind(2, 59)])
+    const [job] = await untilCount('dead letters', 1, () => queues.queue('hook').getFailed())
+    expect([job?.id, job?.failedReason]).toEqual(['main.1', expect.stringMatching(/^expired: /)])
+    await until('the other is sent', () => sink.sends.length === 1)
+    expect(sink.sends.map(({ id }) => id)).toEqual([2])
+  })
+
   it('is a dead letter, and no crash, when its data means nothing', async () => {
     const { queues, sender } = rig(server, ['hook'])
     const sink = testSink('hook')
