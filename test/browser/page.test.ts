@@ -151,6 +151,44 @@ describe('a button', () => {
     expect(complaints.filter((text) => !/ 401 | 429 /.test(text))).toEqual([])
   })
 
+  it.each([
+    ['en', 'Pause', /^This is no admin token/, /^Done/],
+    ['fa', 'توقف', /^این توکن مدیر نیست/, /^انجام شد/],
+  ] as const)(
+    'says in %s that a token was typed on another keyboard, and asks for it again',
+    async (language, name, no, done) => {
+      const { url, sinkNow } = await rig(204, { language })
+      const { page, complaints } = await open(url)
+      await page.getByRole('button', { name, exact: true }).click()
+      const token = page.locator('#act-token input')
+      await token.fill('توکن')
+      await page.locator('#act-go').click()
+      await said(page).filter({ hasText: no }).waitFor()
+      expect(await token.isVisible()).toBe(true)
+      await carryOut(page, done)
+      expect(await sinkNow()).toMatchObject({ state: 'paused' })
+      expect(complaints).toEqual([])
+    },
+  )
+
+  it.each([
+    [
+      'en',
+      'Pause',
+      'The bridge did not answer. It may have done this all the same: look before you try again.',
+    ],
+    ['fa', 'توقف', 'پل پاسخ نداد. شاید این کار با این همه انجام شده باشد؛ پیش از تلاش دوباره نگاه کنید.'],
+  ] as const)('says in %s that no answer came to what it asked for', async (language, name, text) => {
+    const { url } = await rig(204, { language })
+    const { page } = await open(url)
+    await page.getByRole('button', { name, exact: true }).click()
+    await page.locator('#act-token input').fill(adminToken)
+    await page.route('**/pause', (route) => route.abort())
+    await page.locator('#act-go').click()
+    await page.locator('#act-said.failed').waitFor()
+    expect(await said(page).textContent()).toBe(text)
+  })
+
   it('sends or deletes what is dead, as a group or one alone, and sends again what was delivered', async () => {
     const { url, hook, some, audit } = await rig(400, { history: 4 })
     await some('dead', 4)
@@ -495,6 +533,34 @@ describe('the page lives', () => {
     await until('the title is as before', async () => !(await shown()).title.includes('stale'))
     expect((await shown()).icon).toMatch(/^data:/)
   })
+
+  it.each([
+    ['paused', (page: Page) => page.getByRole('button', { name: 'Pause updates' }).click()],
+    [
+      'selected',
+      (page: Page) => page.evaluate("getSelection().selectAllChildren(document.querySelector('h3'))"),
+    ],
+    ['under a dialog', (page: Page) => page.getByRole('button', { name: 'Poll more often' }).click()],
+  ])(
+    'it says stale also where nothing is replaced, and not any more once the bridge answers: %s',
+    async (_how, rest) => {
+      const { app, url, text, some } = await rig(204)
+      await some('delivered', 3)
+      const { page } = await open(url)
+      await page.locator('html[data-painted]').waitFor()
+      const shown = () =>
+        page.evaluate(`[document.title, document.querySelector('link[rel=icon]').href]`) as Promise<string[]>
+      const before = await shown()
+      await rest(page)
+      await app.stop()
+      const stale = page.locator('html[data-stale]')
+      await stale.waitFor({ timeout: 15_000 })
+      expect((await shown())[0]).toMatch(/^\? alert-bridge: .* \(stale\)$/)
+      await startApp(text)
+      await stale.waitFor({ state: 'detached', timeout: 20_000 })
+      expect(await shown()).toEqual(before)
+    },
+  )
 
   it.each([
     ['an answer that did not come', unanswered],

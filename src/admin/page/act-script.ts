@@ -1,12 +1,17 @@
 /** The part of the script that carries out buttons; within the function of `script.ts`. */
 export const actScript = `
   const call = async (method, path, body) => {
+    // Typed on a keyboard of another language: a browser sends none of it, so no answer would say that it is wrong.
+    if (/[^\\x20-\\xff]/.test(token)) {
+      token = undefined
+      throw new Error(words.noToken)
+    }
     const answer = await fetch(path, {
       method,
       signal: AbortSignal.timeout(15000),
       headers: { authorization: 'Bearer ' + token, accept: 'application/json', ...(body ? { 'content-type': 'application/json' } : {}) },
       ...(body ? { body: JSON.stringify(body) } : {}),
-    })
+    }).catch(() => { throw Object.assign(new Error(words.noAnswer), { isLost: true }) })
     const said = await answer.json().catch(() => ({}))
     if (answer.ok) return said
     if ([401, 403, 429].includes(answer.status)) token = undefined
@@ -135,7 +140,7 @@ export const actScript = `
       say('…')
       await work()
     } catch (error) {
-      sayIn(act, error.message, true)
+      sayIn(act, error.message + (error.isLost ? ' ' + words.perhapsDone : ''), true)
     } finally {
       busy = false
       const wanted = askToken()

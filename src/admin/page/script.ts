@@ -1,3 +1,4 @@
+import { versionHeader } from '../../telemetry/version.ts'
 import { actScript } from './act-script.ts'
 
 /**
@@ -89,8 +90,17 @@ export const script = `(() => {
     document.documentElement.removeAttribute('data-stale')
     return true
   }
+  const isStale = () => document.documentElement.hasAttribute('data-stale')
+  /** As the page was before. */
+  let unstale
   const stale = () => {
-    if (document.documentElement.hasAttribute('data-stale')) return
+    if (isStale()) return
+    const [title, shownIcon] = [document.title, icon.href]
+    unstale = () => {
+      document.documentElement.removeAttribute('data-stale')
+      document.title = title
+      icon.href = shownIcon
+    }
     document.documentElement.setAttribute('data-stale', '')
     document.title = '? ' + document.title.slice(2) + ' ' + words.stale
     icon.href = icon.dataset.stale
@@ -108,8 +118,24 @@ export const script = `(() => {
     asked += 1
     await catchUp()
   }
+  /** While nothing is replaced, a reader still sees whether the bridge answers. */
+  const askAlive = async () => {
+    if (document.hidden || (!isStale() && events?.readyState === EventSource.OPEN)) return
+    loading = true
+    try {
+      const { headers } = await fetch('/healthz', { signal: AbortSignal.timeout(limitMs), cache: 'no-store' })
+      if (!headers.has('${versionHeader}')) throw new Error('not the bridge')
+      if (isStale()) unstale()
+    } catch {
+      stale()
+    } finally {
+      loading = false
+    }
+  }
   const catchUp = async () => {
-    if (loading || rests() || (whole && shown === asked)) return
+    if (loading) return
+    if (rests()) return askAlive()
+    if (whole && shown === asked) return
     loading = true
     try {
       do {
@@ -167,7 +193,7 @@ export const script = `(() => {
     return parts.slice(first, first + 2).filter(([count]) => count > 0).map(([count, unit]) => figure(count) + unit).join(words.and)
   }
   setInterval(() => {
-    if (document.hidden || document.documentElement.hasAttribute('data-stale') || getSelection()?.isCollapsed === false) return
+    if (document.hidden || isStale() || getSelection()?.isCollapsed === false) return
     for (const each of document.querySelectorAll('main time[data-age]')) {
       const seconds = Math.round((Date.parse(each.dateTime) - Date.now() - skewMs) / 1000)
       const text = seconds === 0 ? words.now : fill(seconds < 0 ? words.ago : words.ahead, spanOf(Math.abs(seconds) * 1000))
