@@ -115,7 +115,7 @@ export const pollSchema = z.strictObject({
     .max(100_000)
     .default(10)
     .describe(
-      'History pages bought once on a cold start, so that the plan learns when alerts fire: at most so many, and for at most a tenth of the units left; 0 buys none.',
+      'History pages bought once on a cold start, so that the plan learns when alerts fire: at most so many, and for at most a tenth of the units left, in as many minutes as that takes when two thirds of their requests are left to polls; 0 buys none.',
     ),
   seenWindow: durationWithin(dayMs, 366 * dayMs)
     .prefault('30d')
@@ -126,7 +126,7 @@ export const pollSchema = z.strictObject({
     .max(1)
     .default(0.05)
     .describe(
-      'The largest share of the units of a day that sweeps may spend on looking for late rows deep in the feed.',
+      'The largest share of the units of a day that sweeps may spend on looking for late rows deep in the feed; of the requests of a minute they leave two thirds to polls.',
     ),
   rulesShare: z
     .number()

@@ -12,6 +12,7 @@ import { type AvailableBudget, shareOf } from './budget.ts'
 import type { Stopped } from './next-poll.ts'
 import type { CallTally } from './reader.ts'
 import type { PollerDeps } from './settings.ts'
+import type { Allowance } from './spare.ts'
 
 /** What the replica that polls knows, and what follows from one poll: whether it failed, whether a person is needed. */
 
@@ -41,8 +42,11 @@ export interface Leader {
   hotUntilMs: number
   /** The budget day in which no more sweeps are made: the round is done, or a sweep failed. */
   sweptDay: string | undefined
-  /** Pages of the past were read, or are not wanted. */
+  /** Pages of the past were read, or are not wanted; and what is left of those that are being read. */
   historyRead: boolean
+  history: Allowance | undefined
+  /** Until when, by the monotonic clock, pages wait that no poll waits for; 0: none do. How often the minute refused them in a row. */
+  readonly spareRest: { untilMs: number; refusals: number }
   readonly rules: RulesState
   /** The poll whose line is written once the next instant is known. */
   done: { result: PollResult; tally: CallTally; startMs: number; endMs: number } | undefined
@@ -97,6 +101,8 @@ export function newLeader(lease: Lease, schedule: Schedule, known: PollerStatus)
     hotUntilMs: -1,
     sweptDay: undefined,
     historyRead: false,
+    history: undefined,
+    spareRest: { untilMs: 0, refusals: 0 },
     rules: newRulesState(),
     done: undefined,
   }

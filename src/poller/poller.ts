@@ -13,7 +13,8 @@ import { dayIsOver, decideNextPoll, type NextPoll } from './next-poll.ts'
 import { logPoll } from './poll-log.ts'
 import { hasOtherToken, type ReaderWork, withReader } from './reader.ts'
 import { type Poller, type PollerDeps, type PollerHealth, pauses, withDefaults } from './settings.ts'
-import { historyPages, readHistory, sweepGoesOn, sweepPages, sweepShareLeft } from './spare.ts'
+import { sweepShareLeft } from './spare.ts'
+import { buyHistory, spareRestMs, sweepOn } from './spare-pages.ts'
 import { healthOf, hungOf, type LoopActivity, PollerView } from './status.ts'
 
 /**
@@ -141,10 +142,16 @@ class SourcePoller implements Poller {
       leader.lease.check()
       const { nextPoll, budget, shareLeft } = await this.#decide(leader)
       await this.#view.save()
-      if (await this.#readHistory(leader, budget, signal)) return
-      const situation = { ...leader, nextPoll, budget, behind: this.#view.status.behind, signal }
-      if (await learnAnnounced(this.#deps, this.#view, situation)) return
-      if (await this.#sweep(leader, nextPoll, { ...budget, shareLeft }, signal)) return
+      const { behind } = this.#view.status
+      const spare = {
+        ...{ leader, nextPoll, budget: { ...budget, shareLeft }, behind },
+        isPollAsked: () => this.#pollRequested,
+        withReader: <T>(work: ReaderWork<T>) => this.#withReader(leader, signal, work),
+      }
+      if (await buyHistory(this.#deps, this.#state, spare)) return
+      if (await learnAnnounced(this.#deps, this.#view, { ...leader, nextPoll, budget, behind, signal }))
+        return
+      if (await sweepOn(this.#deps, spare)) return
       if (!(await this.#waitFor(nextPoll, leader, budget.day, signal))) return
       if (await this.#waitForRoom(leader, signal)) return
       await this.#poll(leader, signal)
@@ -189,8 +196,10 @@ class SourcePoller implements Poller {
       if (nowMs >= nextPoll.atMs) return true
       if (dayIsOver(leader, day, nowMs) || hasOtherToken(leader, this.#deps.feed)) return false
       seenMs = nowMs
+      const restMs = spareRestMs(leader, clock)
+      if (restMs <= 0) return false
       const ends = AbortSignal.any([signal, leader.lease.lost])
-      await this.#sleep(Math.min(nextPoll.atMs - nowMs, pauses.lookUpMs), ends)
+      await this.#sleep(Math.min(nextPoll.atMs - nowMs, pauses.lookUpMs, restMs), ends)
       if (this.#pollRequested || (await this.#override.hotUntilMs(nowMs)) !== leader.hotUntilMs) return false
     }
   }
@@ -218,41 +227,6 @@ class SourcePoller implements Poller {
     await this.#withReader(leader, signal, async (reader, ending) => {
       const result = await this.#deps.poll(reader.read, ending)
       await this.#learn(leader, { result, tally: reader.tally, startMs, endMs: clock.now() })
-    })
-  }
-
-  /** True when pages of the past were read, so that everything is to be decided again. */
-  async #readHistory(leader: Leader, { unitsLeft }: BudgetView, signal: AbortSignal): Promise<boolean> {
-    const { limits, clock, log } = this.#deps
-    const { behind } = this.#view.status
-    const { memory } = leader.schedule.describe(clock.now())
-    const bought = historyPages({ ...leader, wanted: limits.historyPages, unitsLeft, memory, behind })
-    if (!bought) return false
-    leader.historyRead = true
-    return this.#withReader(leader, signal, async (reader) => {
-      const { pages, firedAtMs } = await readHistory(reader.read, bought, this.#deps.clock.now())
-      leader.schedule.learnHistory(firedAtMs)
-      await this.#state.save(leader.schedule.snapshot())
-      log.info({ source: this.source, pages, alerts: firedAtMs.length }, 'poll.history')
-      return pages > 0
-    })
-  }
-
-  /** True when units were spent on late rows, so that everything is to be decided again. */
-  async #sweep(
-    leader: Leader,
-    nextPoll: NextPoll,
-    budget: BudgetView & { readonly shareLeft: number },
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const { clock, sweep, planners } = this.#deps
-    const healthy = leader.done === undefined && leader.failures === 0 && !this.#view.status.behind
-    const pagesMax = sweepPages({ ...leader, ...budget, planners, nowMs: clock.now(), nextPoll, healthy })
-    if (!sweep || pagesMax === 0 || leader.sweptDay === budget.day.key) return false
-    return this.#withReader(leader, signal, async (reader, ending) => {
-      const { reason, pages } = await sweep(reader.read, pagesMax, ending)
-      if (!sweepGoesOn(reason)) leader.sweptDay = budget.day.key
-      return pages > 0
     })
   }
 

@@ -47,9 +47,9 @@ interface SweepBudget {
   readonly byPurpose: { readonly sweep?: number }
 }
 
-/** Whether this day's sweep continues after it ended for this reason. */
+/** Whether this day's sweep continues after it ended for this reason: where a limit of the minute or a poll interrupted it, too. */
 export function sweepGoesOn(reason: SweepReason): boolean {
-  return reason === 'units_spent'
+  return ['units_spent', 'refused_minute', 'refused_hold', 'refused_rest'].includes(reason)
 }
 
 const windowMs = 30 * 60_000
@@ -70,10 +70,12 @@ interface History {
   readonly pages: number
   /** Firing times, in milliseconds since the epoch, in no order. */
   readonly firedAtMs: readonly number[]
+  /** Only a limit of the minute, or a poll, interrupted it. */
+  readonly goesOn: boolean
 }
 
-interface Allowance {
-  /** The poll itself read the pages up to this one. */
+export interface Allowance {
+  /** The pages up to this one were read, by the poll itself or before. */
   readonly afterPage: number
   readonly pagesMax: number
 }
@@ -84,13 +86,16 @@ export function historyPages(situation: {
   readonly unitsLeft: number
   readonly memory: 'restored' | 'fresh' | 'lost'
   readonly historyRead: boolean
+  /** What is left of what was granted when the first of them were read. */
+  readonly begun?: Allowance | undefined
   readonly lastPages: number | null
   readonly behind: boolean
 }): Allowance | undefined {
-  const { wanted, unitsLeft, memory, historyRead, lastPages, behind } = situation
+  const { wanted, unitsLeft, memory, historyRead, begun, lastPages, behind } = situation
   if (historyRead || memory === 'restored' || lastPages === null || behind) return undefined
-  const pagesMax = Math.min(wanted, Math.floor(unitsLeft / 10))
-  return pagesMax > 0 ? { afterPage: lastPages, pagesMax } : undefined
+  const share = Math.floor(unitsLeft / 10)
+  const pagesMax = Math.min(begun?.pagesMax ?? wanted, share)
+  return pagesMax > 0 ? { afterPage: begun?.afterPage ?? lastPages, pagesMax } : undefined
 }
 
 /** Reads on until the feed or the allowance ends, or a page is refused or fails. */
@@ -99,7 +104,10 @@ export async function readHistory(readPage: ReadPage, allowance: Allowance, nowM
   let pages = 0
   while (pages < allowance.pagesMax) {
     const answer = await readPage(allowance.afterPage + pages + 1, 'history')
-    if (answer.kind !== 'page') break
+    if (answer.kind !== 'page') {
+      const goesOn = answer.kind === 'refused' && ['minute', 'hold', 'rest'].includes(answer.why)
+      return { pages, firedAtMs, goesOn }
+    }
     pages += 1
     const { page, lastPage, rows } = answer.page
     for (const row of rows) {
@@ -108,5 +116,5 @@ export async function readHistory(readPage: ReadPage, allowance: Allowance, nowM
     }
     if (rows.length === 0 || page >= lastPage) break
   }
-  return { pages, firedAtMs }
+  return { pages, firedAtMs, goesOn: false }
 }

@@ -9,7 +9,7 @@ import { holdMs } from './hold.ts'
 import { joinedUnitsKey, leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
 import { createKnownUnits, type KnownUnits } from './known-units.ts'
 import { heldScript, holdScript, type ReserveReply, reserveScript } from './ledger-scripts.ts'
-import { lookupRequestsOf, minuteMs, walkRequestsOf } from './minute.ts'
+import { besidePolls, lookups, minuteMs } from './minute.ts'
 import type { RedisClient } from './redis.ts'
 
 /**
@@ -149,10 +149,6 @@ export function createLedger(options: LedgerOptions): Ledger {
     }
     throw new Error(`replicas count the units of source ${options.source} for different accounts`)
   }
-  const besideFresh = (purpose: Purpose) =>
-    lookups.includes(purpose)
-      ? lookupRequestsOf(options.requestsPerMinute)
-      : walkRequestsOf(options.requestsPerMinute, options.sources?.())
   const known = options.knownUnits ?? createKnownUnits()
   /** A hold that is not stored in Redis yet, because Redis was away; its end is by the monotonic clock. */
   let own: Hold | undefined
@@ -170,7 +166,9 @@ export function createLedger(options: LedgerOptions): Ledger {
       const names = [keys.hold, keys.minute, lease, keys.apiDay, spendsIn, ...units]
       const limits = [
         Math.max(0, options.unitsPerDay - leaveUnits),
-        leaveFresh ? besideFresh(purpose) : options.requestsPerMinute,
+        leaveFresh
+          ? besidePolls(purpose, options.requestsPerMinute, options.sources?.())
+          : options.requestsPerMinute,
         cost,
         purpose,
         minuteMs,
@@ -267,7 +265,6 @@ export function createLedger(options: LedgerOptions): Ledger {
 }
 
 const joinsMax = 5
-const lookups: readonly Purpose[] = ['context', 'api']
 const noPolls: readonly Purpose[] = [...lookups, 'rules']
 const dayMs = 86_400_000
 /** The largest instant that a Date can represent. */

@@ -20,6 +20,12 @@ describe('pages of the past', () => {
       { afterPage: 1, pagesMax: 10 },
     ],
     ['are never more than a tenth of what is left', { unitsLeft: 35 }, { afterPage: 1, pagesMax: 3 }],
+    [
+      'go on where they were, with what is left of them',
+      { unitsLeft: 500, lastPages: 1, begun: { afterPage: 7, pagesMax: 4 } },
+      { afterPage: 7, pagesMax: 4 },
+    ],
+    ['are no more when all are read', { begun: { afterPage: 11, pagesMax: 0 } }, undefined],
     ['begin below a walk of several pages', { lastPages: 4 }, { afterPage: 4, pagesMax: 10 }],
     ['are not bought where the plan remembers', { memory: 'restored' }, undefined],
     ['are bought once', { historyRead: true }, undefined],
@@ -47,12 +53,12 @@ describe('reading the past', () => {
     const asked: number[] = []
     const history = await readHistory(feed(20, asked), { afterPage: 1, pagesMax: 3 }, nowMs)
     expect(asked).toEqual([2, 3, 4])
-    expect(history).toEqual({ pages: 3, firedAtMs: [2_000, 3_000, 4_000] })
+    expect(history).toEqual({ pages: 3, firedAtMs: [2_000, 3_000, 4_000], goesOn: false })
   })
 
   it('leaves out times that lie ahead', async () => {
     const ahead = await readHistory(feed(200, []), { afterPage: 119, pagesMax: 2 }, nowMs)
-    expect(ahead).toEqual({ pages: 2, firedAtMs: [120_000] })
+    expect(ahead).toEqual({ pages: 2, firedAtMs: [120_000], goesOn: false })
   })
 
   it('ends with the feed', async () => {
@@ -61,14 +67,18 @@ describe('reading the past', () => {
     expect(asked).toEqual([2, 3])
   })
 
-  it.each<PageAnswer>([
-    { kind: 'refused', why: 'budget' },
-    { kind: 'failed', error: new Error('500') },
-  ])('ends when a page is $kind, and keeps what it has', async (answer) => {
+  it.each<[string, PageAnswer, boolean]>([
+    ['the units are spent', { kind: 'refused', why: 'budget' }, false],
+    ['a page failed', { kind: 'failed', error: new Error('500') }, false],
+    ['the minute is used up', { kind: 'refused', why: 'minute' }, true],
+    ['the API asked to wait', { kind: 'refused', why: 'hold' }, true],
+    ['a poll is due', { kind: 'refused', why: 'rest' }, true],
+  ])('ends where %s, and keeps what it has', async (_, answer, goesOn) => {
     const read = async (page: number) => (page < 4 ? feed(20, [])(page) : answer)
     expect(await readHistory(read, { afterPage: 1, pagesMax: 10 }, nowMs)).toEqual({
       pages: 2,
       firedAtMs: [2_000, 3_000],
+      goesOn,
     })
   })
 })

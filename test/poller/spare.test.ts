@@ -61,8 +61,10 @@ describe('a sweep', () => {
     expect(sweepShareLeft({ budget: { unitsPerDay }, byPurpose: { sweep: swept } }, share)).toBe(left)
   })
 
-  it('goes on only while its units were what ended it', () => {
-    expect(sweepGoesOn('units_spent')).toBe(true)
+  it('goes on where its units, the minute or a poll were what ended it', () => {
+    for (const reason of ['units_spent', 'refused_minute', 'refused_hold', 'refused_rest'] as const)
+      expect(sweepGoesOn(reason)).toBe(true)
+    expect(sweepGoesOn('refused_budget')).toBe(false)
     expect(sweepGoesOn('round_done')).toBe(false)
     expect(sweepGoesOn('failed')).toBe(false)
   })

@@ -2,8 +2,11 @@ import { describe, expect, it, vi } from 'vitest'
 import { freshPauseMs, retryOfMinute } from '../../src/poller/leader.ts'
 import type { PollerDeps } from '../../src/poller/settings.ts'
 import { createGrantStore } from '../../src/store/grant.ts'
+import { sourceKeys } from '../../src/store/keys.ts'
 import { resetGuardMs } from '../../src/store/ledger.ts'
 import { minuteMs, walkRequestsOf } from '../../src/store/minute.ts'
+import type { RedisClient } from '../../src/store/redis.ts'
+import { passingClock } from '../support/clock.ts'
 import { callsDuring, pollerRig, pollOnePage, type RigOptions, untilCalls } from '../support/poller.ts'
 import { useRedis } from '../support/redis.ts'
 
@@ -285,6 +288,92 @@ describe('units that would expire', () => {
     expect(reports).toHaveLength(1)
     const { byPurpose } = await ledger.used({ key: 'today', startMs: 0, endMs: 0 })
     expect(byPurpose).toEqual({ poll: 1, sweep: 2 })
+  })
+})
+
+describe('pages that no poll waits for', () => {
+  const endOfDay = (nowMs: number) => ({
+    ...{ key: 'today', startMs: nowMs - 86_000_000, endMs: nowMs + 15 * 60_000 },
+  })
+  const swept = { reason: 'units_spent', newAlerts: 0, quarantined: 0, depth: 100 } as const
+  /** Reads on until it is refused. */
+  const sweep: PollerDeps['sweep'] = async (readPage, pagesMax) => {
+    for (let pages = 0; pages < pagesMax; pages += 1) {
+      const answer = await readPage(pages + 2, 'sweep')
+      if (answer.kind === 'refused') return { ...swept, reason: `refused_${answer.why}`, pages }
+    }
+    return { ...swept, pages: pagesMax }
+  }
+  /** A minute passes for the ledger, which counts it by Redis' clock. */
+  async function passMinute(redis: RedisClient, prefix: string) {
+    const { minute } = sourceKeys(prefix, 'main')
+    const asked = await redis.zrange(minute, '0', '-1')
+    await Promise.all(asked.map((request) => redis.zincrby(minute, String(-minuteMs), request)))
+  }
+
+  it('are read with what polls leave of each minute, on and on: a sweep ends with its share of the day', async () => {
+    const clock = passingClock()
+    const { replica, redis, prefix, sandbox, ledger } = await rig({
+      ...{ everyMs: 10 * 60_000, requestsPerMinute: 12, budgetDay: endOfDay, limits: { sweepShare: 0.009 } },
+    })
+    const { poller } = replica(redis, { sweep, clock })
+    // Of twelve a third, of which the poll took one; then four a minute until its nine are spent.
+    for (const calls of [4, 8, 10, 10]) {
+      await untilCalls(sandbox, calls)
+      expect(await callsDuring(sandbox, 200)).toBe(0)
+      expect(sandbox.requests).toHaveLength(calls)
+      await passMinute(redis, prefix)
+      clock.pass(minuteMs + 1_000)
+    }
+    expect(poller.status().state).toBe('waiting')
+    expect((await ledger.used({ key: 'today', startMs: 0, endMs: 0 })).byPurpose).toEqual({
+      poll: 1,
+      sweep: 9,
+    })
+  })
+
+  it('are not begun once a poll is due, or asked for', async () => {
+    const { replica, redis, sandbox } = await rig({ everyMs: 60_000, budgetDay: endOfDay })
+    const asked: string[] = []
+    const { poller } = replica(redis, {
+      async sweep(readPage) {
+        if (asked.length > 1) return { ...swept, reason: 'round_done', pages: 0 }
+        poller.pollNow()
+        const answer = await readPage(2, 'sweep')
+        asked.push(answer.kind === 'refused' ? answer.why : answer.kind)
+        return {
+          ...swept,
+          reason: answer.kind === 'refused' ? `refused_${answer.why}` : 'units_spent',
+          pages: 0,
+        }
+      },
+    })
+    await untilCalls(sandbox, 3)
+    expect(asked).toEqual(['rest', 'rest'])
+    expect(sandbox.requests.map(({ page }) => page)).toEqual([1, 1, 1])
+  })
+
+  it('of the past go on in the next minute, too, and are no more for it', async () => {
+    const clock = passingClock()
+    const { replica, redis, prefix, sandbox, captured } = await rig({
+      ...{
+        everyMs: 10 * 60_000,
+        requestsPerMinute: 12,
+        limits: { historyPages: 6 },
+        sandbox: { history: 900 },
+      },
+    })
+    replica(redis, { clock })
+    await untilCalls(sandbox, 4)
+    expect(await callsDuring(sandbox, 200)).toBe(0)
+    await passMinute(redis, prefix)
+    clock.pass(minuteMs + 1_000)
+    await untilCalls(sandbox, 7)
+    await passMinute(redis, prefix)
+    clock.pass(minuteMs + 1_000)
+    expect(await callsDuring(sandbox, 200)).toBe(0)
+    expect(sandbox.requests.map(({ page }) => page)).toEqual([1, 2, 3, 4, 5, 6, 7])
+    expect(captured.with('poll.history')).toMatchObject([{ pages: 3 }, { pages: 3 }])
   })
 })
 

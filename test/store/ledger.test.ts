@@ -410,6 +410,25 @@ describe('the minute', () => {
     },
   )
 
+  it.each([
+    [2, 1],
+    [3, 2],
+    [4, 2],
+    [12, 4],
+    [200, 67],
+  ])('of %d requests has at most %d where one is for what no poll waits for', async (requests, most) => {
+    const { ledger } = given({ requestsPerMinute: requests })
+    const taken = async (purpose: 'sweep' | 'history') => {
+      const call = () => ledger.reserve({ cost: 1, purpose, leaveFresh: true })
+      let calls = 0
+      while ((await call()).ok) calls += 1
+      return calls
+    }
+    expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true })
+    expect([await taken('sweep'), await taken('history')]).toEqual([most - 1, 0])
+    expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true })
+  })
+
   it('slides: a request is free again a minute after the one that stood in its way', async () => {
     const { ledger, redis, keys, clock } = given({ requestsPerMinute: 3 })
     const [seconds] = await redis.time()
