@@ -12,6 +12,7 @@ import { testAuthority, testServer } from '../support/certificates.ts'
 import { withFiles } from '../support/files.ts'
 import { type ForwardProxy, startProxy } from '../support/proxy.ts'
 import { startRawServer } from '../support/raw-server.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
 let receiver: WebhookReceiver
@@ -162,19 +163,28 @@ describe('through a proxy', () => {
     }
   })
 
-  test('one whose refusal does not end does not keep the end of the sink', async () => {
-    const first = 'HTTP/1.1 407 no\r\ncontent-length: 999999\r\n\r\n'
-    const more = { text: 'x', everyMs: 100 }
-    const endless = await startRawServer({ kind: 'say', after: 'request', first, more })
-    try {
-      const transport = transportOf({ timeoutMs: 1_000 })
-      const proxy = `http://127.0.0.1:${endless.port}`
-      await expect(transport.post(postTo('http://receiver.test/hook', proxy))).rejects.toThrow(/\(407\)/)
-      expect(await settlesWithin(4_000, transport.close())).toBe(true)
-    } finally {
-      await endless.stop()
-    }
-  })
+  test.each([
+    ['drips', { more: { text: 'x', everyMs: 100 } }],
+    ['floods', { more: { text: 'x'.repeat(65_536), everyMs: 0 } }],
+    ['is silent then', {}],
+  ])(
+    'one whose refusal does not end and %s is let go at once, and does not keep the end of the sink',
+    async (_what, more) => {
+      const first = 'HTTP/1.1 407 no\r\ncontent-length: 99999999999\r\n\r\n'
+      const endless = await startRawServer({ kind: 'say', after: 'request', first, ...more })
+      try {
+        const transport = transportOf({ timeoutMs: 60_000 })
+        const proxy = `http://127.0.0.1:${endless.port}`
+        for (let attempt = 0; attempt < 3; attempt += 1)
+          await expect(transport.post(postTo('http://receiver.test/hook', proxy))).rejects.toThrow(/\(407\)/)
+        await until('nothing of it is read any more', () => endless.open() === 0, 4_000)
+        expect(endless.connections()).toBe(3)
+        expect(await settlesWithin(4_000, transport.close())).toBe(true)
+      } finally {
+        await endless.stop()
+      }
+    },
+  )
 
   test('a private literal is refused before the proxy hears of it', async () => {
     const transport = transportOf({ guard: createGuard(false) })

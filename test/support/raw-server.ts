@@ -5,6 +5,8 @@ interface RawServer {
   readonly port: number
   /** Connections accepted so far. */
   connections(): number
+  /** Those that are open now. */
+  open(): number
   stop(): Promise<void>
 }
 
@@ -38,6 +40,7 @@ export async function startRawServer(behaviour: RawBehaviour): Promise<RawServer
   return {
     port: (server.address() as AddressInfo).port,
     connections: () => connections,
+    open: () => sockets.size,
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

@@ -87,7 +87,9 @@ export function createHttpClient(options: HttpOptions): HttpClient {
     async post(message) {
       const target = targetOf(message.url)
       try {
-        return await post(dispatcherFor(message.proxy), target, message)
+        const dispatcher = dispatcherFor(message.proxy)
+        const isForwarded = message.proxy !== undefined && target.origin.startsWith('http:')
+        return await post(isForwarded ? dispatcher.compose(endRefused) : dispatcher, target, message)
       } catch (error) {
         throw message.proxy === undefined ? error : proxyFault(error)
       }
@@ -130,6 +132,24 @@ function agentThrough(proxy: string, options: HttpOptions, tls: TlsSettings): Di
     clientFactory: (proxyOrigin, settings) =>
       new Pool(proxyOrigin, { ...withNameOnly(settings), headersTimeout: options.timeoutMs }),
     factory: (origin, settings) => new Pool(origin, withNameOnly(settings)),
+  })
+}
+
+/** The library reads on what a proxy that was to forward a request answers with a 407, after it was reported as an error: for ever, without an end. */
+const endRefused: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
+  let isOver = false
+  return dispatch(options, {
+    onRequestStart: (...given) => handler.onRequestStart?.(...given),
+    onRequestUpgrade: (...given) => handler.onRequestUpgrade?.(...given),
+    onResponseStart: (...given) => handler.onResponseStart?.(...given),
+    onResponseData: (...given) => handler.onResponseData?.(...given),
+    onResponseEnd: (...given) => handler.onResponseEnd?.(...given),
+    onResponseError(controller, error) {
+      if (isOver) return
+      isOver = true
+      handler.onResponseError?.(controller, error)
+      if (!controller.aborted) controller.abort(error)
+    },
   })
 }
 
