@@ -56,8 +56,10 @@ export function decideNextPoll(input: NextPollInput): NextPoll {
     const spentUntilMs = Math.max(input.trialAtMs ?? day.endMs + resetGuardMs, earliestMs)
     return { atMs: spentUntilMs, state: 'budget_spent', nextReason: 'budget_spent', reason }
   }
-  if (stopped && !pollRequested && !wasSetBack(input)) {
+  if (stopped && !wasSetBack(input)) {
     const { reason, retryAtMs, byPlan } = stopped
+    // Asked for is not yet asked: the stop is shown until an answer says otherwise.
+    if (pollRequested) return { ...due, atMs, state: 'stopped', reason }
     // Tries that come more often than polls would leave no units for when it is put right.
     return {
       atMs: Math.max(retryAtMs, byPlan ? atMs : earliestMs),

@@ -110,7 +110,7 @@ describe('the pace', () => {
     [
       'is at once when a person asks, also where one was needed',
       { pollRequested: true, stopped: { reason: 'no token', retryAtMs: nowMs + 300_000, byPlan: true } },
-      { inMs: 0, state: 'waiting', nextReason: 'hot' },
+      { inMs: 0, state: 'stopped', nextReason: 'hot' },
     ],
     [
       'does not let a person overrun a 429',
