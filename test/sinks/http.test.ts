@@ -11,7 +11,7 @@ import {
 import { testAuthority, testServer } from '../support/certificates.ts'
 import { withFiles } from '../support/files.ts'
 import { type ForwardProxy, startProxy } from '../support/proxy.ts'
-import { startRawServer } from '../support/raw-server.ts'
+import { startRawServer, unusedPort } from '../support/raw-server.ts'
 import { until } from '../support/until.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -166,7 +166,7 @@ describe('through a proxy', () => {
   test.each([
     ['drips', { more: { text: 'x', everyMs: 100 } }],
     ['floods', { more: { text: 'x'.repeat(65_536), everyMs: 0 } }],
-    ['is silent then', {}],
+    ['is silent then', { more: { text: '', everyMs: 100 } }],
   ])(
     'one whose refusal does not end and %s is let go at once, and does not keep the end of the sink',
     async (_what, more) => {
@@ -182,6 +182,35 @@ describe('through a proxy', () => {
         expect(await settlesWithin(4_000, transport.close())).toBe(true)
       } finally {
         await endless.stop()
+      }
+    },
+  )
+
+  test.each(['http://receiver.test/hook', 'https://receiver.test/hook'])(
+    'one that cannot be reached, or is no TLS server, fails each attempt for %s, and nothing else',
+    async (address) => {
+      const garbled = await startRawServer({ kind: 'say', after: 'request', first: 'no TLS at all' })
+      const loose: unknown[] = []
+      const note = (thrown: unknown) => void loose.push(thrown)
+      process.prependListener('uncaughtException', note)
+      try {
+        const port = await unusedPort()
+        const places = [
+          `http://127.0.0.1:${port}`,
+          `https://127.0.0.1:${port}`,
+          `https://127.0.0.1:${garbled.port}`,
+        ]
+        for (const place of places) {
+          const transport = transportOf()
+          for (let attempt = 0; attempt < 2; attempt += 1) {
+            const error = await transport.post(postTo(address, place)).catch((thrown: unknown) => thrown)
+            expect(classifyFault(error).fault).toBe(place.endsWith(`:${port}`) ? 'connect' : 'tls')
+            expect(loose).toEqual([])
+          }
+        }
+      } finally {
+        process.off('uncaughtException', note)
+        await garbled.stop()
       }
     },
   )

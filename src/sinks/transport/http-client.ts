@@ -138,8 +138,12 @@ function agentThrough(proxy: string, options: HttpOptions, tls: TlsSettings): Di
 /** The library reads on what a proxy that was to forward a request answers with a 407, after it was reported as an error: for ever, without an end. */
 const endRefused: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
   let isOver = false
+  let started: Dispatcher.DispatchController | undefined
   return dispatch(options, {
-    onRequestStart: (...given) => handler.onRequestStart?.(...given),
+    onRequestStart(controller, context) {
+      started = controller
+      handler.onRequestStart?.(controller, context)
+    },
     onRequestUpgrade: (...given) => handler.onRequestUpgrade?.(...given),
     onResponseStart: (...given) => handler.onResponseStart?.(...given),
     onResponseData: (...given) => handler.onResponseData?.(...given),
@@ -148,7 +152,8 @@ const endRefused: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (optio
       if (isOver) return
       isOver = true
       handler.onResponseError?.(controller, error)
-      if (!controller.aborted) controller.abort(error)
+      // Where the proxy cannot be reached, nothing has started, and `controller` is undefined whatever its type says.
+      if (started?.aborted === false) started.abort(error)
     },
   })
 }
