@@ -12,7 +12,7 @@ import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { instantOption } from './instant.ts'
 import { checkedPage, countDefault, type ListPage, pageMax } from './list.ts'
-import { isolated, print, printableLine, printError, printJson } from './output.ts'
+import { isolated, print, printableLine, printError, printJson, sentence } from './output.ts'
 import { progressBar } from './progress.ts'
 import { table } from './table.ts'
 import { alertOf, countOption, UsageError } from './usage.ts'
@@ -217,7 +217,9 @@ export function describeAlert(story: AlertStory): string {
     ...(story.deliveries.length === 0 && story.held.length === 0 ? ['no route named a sink for it'] : []),
     ...story.deliveries.flatMap(describeStory),
     ...(story.held.length === 0 ? [] : ['']),
-    ...story.held.map(({ sinks, text }) => (sinks.length === 0 ? text : `${sinks.join(', ')}: ${text}`)),
+    ...story.held.map(({ sinks, text }) =>
+      sentence(sinks.length === 0 ? text : `${sinks.join(', ')}: ${text}`),
+    ),
     // An earlier version does not say.
     ...(story.dropped ?? []).flatMap(({ sink, target, at }) => [
       ...['', `${sink}${target ? ` (${target})` : ''}: dropped by an operator at ${at}`],

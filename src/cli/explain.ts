@@ -22,7 +22,7 @@ import { connectDaemon, type Daemon, type DaemonOptions } from './daemon.ts'
 import { readFileArgument } from './file-argument.ts'
 import { instantOption } from './instant.ts'
 import { listPages } from './list.ts'
-import { print } from './output.ts'
+import { print, sentence } from './output.ts'
 import { alertOf as alertOfId, UsageError, urlOption } from './usage.ts'
 
 interface Options extends DaemonOptions {
@@ -73,7 +73,8 @@ export function explainCommand(): Command {
       const text = options.json
         ? asJson(alert, routing, atMs)
         : explainText({ alert, routing, routes, sinks, atMs, asked })
-      print((options.json || options.utc ? text : localSentences(text, config.display.timeZone)).trimEnd())
+      if (options.json) return print(text.trimEnd())
+      print(linesOf(options.utc ? text : localSentences(text, config.display.timeZone)))
     })
 }
 
@@ -82,7 +83,15 @@ async function printExplained(alert: string, { at, json, source: _, ...options }
   const daemon = connectDaemon({ ...options, ...given({ json }) })
   const answer = await daemon.get(`/api/v1/alerts/${source}/${id}/routes`, given({ at }))
   const { text, ...explained } = (answer as { data: ExplanationView }).data
-  print(json ? JSON.stringify(explained, null, 2) : text.trimEnd())
+  print(json ? JSON.stringify(explained, null, 2) : linesOf(text))
+}
+
+function linesOf(text: string): string {
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => sentence(line))
+    .join('\n')
 }
 
 /** Reads a row of the API, the body of a webhook (`{data: {source, delivery}}`), or a story from the bridge's API. */

@@ -22,6 +22,26 @@ export function isolated(text: string): string {
   return process.stdout.isTTY && /\P{ASCII}/u.test(safe) ? `\u2068${safe}\u2069` : safe
 }
 
+/**
+ * A sentence of the bridge, for one line, with what others wrote in it: `words`, where these are known, else each run of letters that read from right to
+ * left. Without it a bracket or a number of ours that follows is shown on the other side of it.
+ */
+export function sentence(text: string, words?: string | null): string {
+  if (words && isolated(words) !== printable(words))
+    return text
+      .split(words)
+      .map((part) => sentence(part))
+      .join(isolated(words))
+  return text
+    .split(rightToLeft)
+    .map((part, at) => (at % 2 === 0 ? printable(part) : isolated(part)))
+    .join('')
+}
+
+/** From the first letter of a run to its last one, with the digits between; the signs that our sentences have after it are not of it. */
+const rightToLeft =
+  /([\p{Script=Arabic}\p{Script=Hebrew}](?:[\p{M}\p{N}\p{Cf} .!%-]*[\p{Script=Arabic}\p{Script=Hebrew}])*)/u
+
 /** A line with `isolated` texts: all else is made printable. */
 export function printableLine(text: string): string {
   return besideIsolated(text, printable)

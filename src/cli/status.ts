@@ -3,6 +3,7 @@ import { formatCount } from '../admin/page/words/en.ts'
 import { purposeWords } from '../admin/purpose-words.ts'
 import type {
   BudgetStatus,
+  Finding,
   PlanStatus,
   RulesStatus,
   SinkView,
@@ -15,7 +16,7 @@ import { announcedText } from '../schedule/announced/evidence.ts'
 import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
-import { print, printJson } from './output.ts'
+import { print, printJson, sentence } from './output.ts'
 import { table } from './table.ts'
 import { clearScreen, untilStopped, watch } from './watch.ts'
 
@@ -44,7 +45,7 @@ export function describeStatus(status: StatusView, nowMs: number): string {
   const up = formatDuration(uptimeSeconds * 1_000)
   return [
     printable(`alert-bridge ${version}, ${role}, up ${up}: ${verdictLine(verdict)}`),
-    ...verdict.findings.map(({ text }) => `  ${printable(text)}`),
+    ...verdict.findings.map(findingLine),
     '',
     table(
       ['SOURCE', 'STATE', 'LAST POLL', 'NEXT POLL', 'WHY', 'UNITS', 'RESETS', 'LAG P50/P95'],
@@ -58,7 +59,7 @@ export function describeStatus(status: StatusView, nowMs: number): string {
         budget?.note,
         plan && planText(plan),
         rules && rulesText(rules, nowMs),
-      ].flatMap((text) => (text ? [`  ${name}: ${printable(text)}`] : [])),
+      ].flatMap((text) => (text ? [`  ${name}: ${sentence(text)}`] : [])),
     ),
     '',
     table(
@@ -68,6 +69,11 @@ export function describeStatus(status: StatusView, nowMs: number): string {
     '',
     printable(countsText(status)),
   ].join('\n')
+}
+
+function findingLine({ text, data }: Finding): string {
+  const { reason } = { reason: null, ...data }
+  return `  ${sentence(text, reason)}`
 }
 
 function countsText({ unrouted, quarantined, quarantineFellOut }: StatusView): string {

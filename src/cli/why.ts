@@ -4,11 +4,10 @@ import { formatCount } from '../admin/page/words/en.ts'
 import type { SeenView } from '../admin/ports.ts'
 import type { QuarantinedRow, SourceView, StatusView } from '../admin/status-view.ts'
 import { NotFoundError } from '../lib/errors.ts'
-import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { describeAlert } from './deliveries.ts'
-import { print, printJson } from './output.ts'
+import { print, printJson, sentence } from './output.ts'
 import { alertOf } from './usage.ts'
 
 /** What is known around an alert that the bridge has no record of. */
@@ -120,7 +119,7 @@ function describeAround({ source, id, status, seen, quarantined, before, after }
     ...(after ? [`the one after it that is known: ${rowText(after)}`] : []),
     ...(known && !quarantined ? [`so ${reasonsOf(known, seen, after).join(', or ')}`] : []),
   ]
-  return lines.map(printable).join('\n')
+  return lines.map((line) => sentence(line)).join('\n')
 }
 
 function sourceLines({

@@ -1,7 +1,9 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { describeAlert } from '../../src/cli/deliveries.ts'
-import { print, printJson } from '../../src/cli/output.ts'
+import { print, printJson, sentence } from '../../src/cli/output.ts'
+import { describeStatus } from '../../src/cli/status.ts'
 import { table } from '../../src/cli/table.ts'
+import { nowMs, sink, source, status } from '../admin/views.ts'
 
 test('columns are as wide as their widest cell, whatever takes no width', () => {
   expect(
@@ -88,4 +90,25 @@ test('in a terminal the direction of what others wrote ends with it, and takes n
   }
   // As any program would write it, and no mark of ours within.
   expect(printed(true, () => printJson({ hostile: '\u2068فولاد\u2069' }))).not.toMatch(/[\u2066-\u2069]/)
+})
+
+test('in a terminal a sentence keeps its brackets and numbers behind the words of others', () => {
+  const shown = (text: string, words?: string) => printed(true, () => print(sentence(text, words)))
+  expect(shown('failing (503 خراب است 4); 81 wait', '503 خراب است 4')).toBe(
+    'failing (\u2068503 خراب است 4\u2069); 81 wait\n',
+  )
+  expect(shown('kind ارز, 12; symbol قیمت ۵ و 6 من')).toBe(
+    'kind \u2068ارز\u2069, 12; symbol \u2068قیمت ۵ و 6 من\u2069\n',
+  )
+  expect(shown('ارز\u202e\n\u2068')).toBe('\u2068ارز\u2069\\u202e\\n\\u2068\n')
+  expect(printed(false, () => print(sentence('a (ارز), 5', 'ارز')))).toBe('a (ارز), 5\n')
+
+  const reason = 'server_error: 503 بعدا دوباره 4'
+  const view = status({
+    sources: [source({ notes: ['asks for kind ارز, 5'] })],
+    sinks: [sink({ state: 'open', reason, waiting: 81, delayed: 0 })],
+  })
+  const lines = printed(true, () => print(describeStatus(view, nowMs)))
+  expect(lines).toContain(` (\u2068${reason}\u2069); 81 wait\n`)
+  expect(lines).toContain('asks for kind \u2068ارز\u2069, 5\n')
 })
