@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { toError } from '../lib/errors.ts'
 import { given } from '../lib/given.ts'
 import { within } from '../lib/time-limit.ts'
@@ -34,6 +34,7 @@ export function registerAction(app: FastifyInstance, deps: AdminDeps, action: Ac
     config: { about: aboutOf(action) },
     // Runs before the body is read, so without the token no body is accepted.
     onRequest: async (request, reply) => {
+      addresses.set(request, request.ip)
       const refusal = refuseChange(request, adminToken())
       if (!refusal) return
       if (refusal.status !== 401) return sendProblem(reply, refusal)
@@ -54,9 +55,13 @@ export function registerAction(app: FastifyInstance, deps: AdminDeps, action: Ac
       const { answer, isNew } = action.takesKey
         ? await once({ store: ports.idempotency, nowMs: clock.now() }, request, reply, act)
         : { answer: await act(request, reply), isNew: true }
-      log.info({ path: request.url, status: reply.statusCode, remote: request.ip }, 'admin action')
+      const ip = addresses.get(request) ?? ''
+      log.info({ path: request.url, status: reply.statusCode, remote: ip }, 'admin action')
+      const { params, body } = request
       const row =
-        name && isNew && reply.statusCode < 400 ? auditRowOf(name, request, answer, clock.now()) : undefined
+        name && isNew && reply.statusCode < 400
+          ? auditRowOf(name, { params, body, ip }, answer, clock.now())
+          : undefined
       if (row) await record(deps, row)
       return answer
     },
@@ -78,6 +83,9 @@ function unknownField(body: unknown, schema: Action['body']): string | undefined
 function aboutOf({ takesKey, says, body, answer, status }: Action): About {
   return { says, answer, needsToken: true, takesKey: takesKey !== undefined, ...given({ body, status }) }
 }
+
+/** From where each request came, read as it came: a socket does not know it any more once who asked has hung up. */
+const addresses = new WeakMap<FastifyRequest, string>()
 
 const tooManyTries = { status: 429, detail: 'Too many wrong tokens came from this address: wait a minute.' }
 const recordTimeoutMs = 2_000

@@ -150,3 +150,27 @@ test.each([
   expect(String(answer).toLowerCase()).toContain('\r\nalert-bridge-version: ')
   expect(String(answer).toLowerCase()).toContain('\r\nx-content-type-options: nosniff')
 })
+
+test('what an operator ordered is recorded with the address, also where who ordered it has hung up meanwhile', async () => {
+  const began = Promise.withResolvers<void>()
+  const hungUp = Promise.withResolvers<void>()
+  const recorded = Promise.withResolvers<unknown>()
+  const { app, port } = await listen({
+    reload: async () => {
+      began.resolve()
+      await hungUp.promise
+      return { ok: true }
+    },
+    audit: { add: async (row) => recorded.resolve(row), list: async () => [] },
+  })
+  const left = new Promise<void>((resolve) =>
+    app.server.once('connection', (socket) => socket.once('close', () => resolve())),
+  )
+  const socket = connect(port, '127.0.0.1')
+  socket.write(`POST /-/reload HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nauthorization: Bearer ${token}\r\n\r\n`)
+  await began.promise
+  socket.destroy()
+  await left
+  hungUp.resolve()
+  expect(await recorded.promise).toMatchObject({ action: 'reload', from: '127.0.0.1' })
+})
