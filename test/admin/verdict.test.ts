@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { StatusFacts } from '../../src/admin/status-view.ts'
 import { troublesOf, verdictOf } from '../../src/admin/verdict.ts'
 import type { PollerFault } from '../../src/poller/settings.ts'
-import { ago, nowMs, orphan, sink, source, status } from './views.ts'
+import { ago, nowMs, orphan, otherPoller, sink, source, status } from './views.ts'
 
 const faultOf = (why: PollerFault) => ({ why, reason: why })
 const verdict = (changes: Partial<StatusFacts>) => verdictOf(status(changes), nowMs)
@@ -197,17 +197,7 @@ test.each<[string, Partial<StatusFacts>, 'ok' | 'warning' | 'failed', string | u
   ],
   [
     'another config on the same Redis',
-    {
-      processes: [
-        {
-          name: 'web-2, process 9',
-          role: 'poller',
-          configHash: 5,
-          hasOurConfig: false,
-          refusedReload: false,
-        },
-      ],
-    },
+    { processes: [otherPoller] },
     'warning',
     'Another config is in force beside the one of this process: web-2, process 9 (poller)',
   ],
@@ -241,15 +231,8 @@ test('the worst comes first, and the headline counts it', () => {
 
 test('what operators get notices of has a name of its own with its finding', () => {
   const budget = { ...thin, tooThin: ['few'] }
-  const other = {
-    name: 'web-2, process 9',
-    role: 'poller',
-    configHash: 5,
-    hasOurConfig: false,
-    refusedReload: false,
-  }
   const facts = {
-    ...{ sources: [source({ budget })], processes: [other] },
+    ...{ sources: [source({ budget })], processes: [otherPoller] },
     refusedReload: { at: ago(60), mistakes: ['config:3: sinks.x: unknown'] },
   }
   const slow = sink({ waiting: 3, oldestWaitingAt: ago(180) })

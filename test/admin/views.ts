@@ -54,6 +54,15 @@ export function source(changes: Partial<SourceView> = {}): SourceView {
   }
 }
 
+/** A process that polls with another config than the one that is asked. */
+export const otherPoller: StatusFacts['processes'][number] = {
+  name: 'web-2, process 9',
+  role: 'poller',
+  configHash: 5,
+  hasOurConfig: false,
+  refusedReload: false,
+}
+
 /** Twelve hours of it are over; the thirteenth has begun. */
 export const sourceDay: SourceDayView = {
   source: 'main',

@@ -44,8 +44,8 @@ function operatorsOf({ desks = ['desk'], enqueue, failedSince = async () => 0, .
   })
 }
 
-it('a sink whose breaker closes is told to be well after a while, also where nothing waits to be sent', async () => {
-  const clock = passingClock()
+/** The operators of a bridge whose sink `hook` is down, and what they were told of it, by kind. */
+function outageOf(clock: OperatorsOptions['clock']) {
   const told: string[] = []
   let breaker: 'open' | 'closed' = 'open'
   const operators = operatorsOf({
@@ -54,10 +54,19 @@ it('a sink whose breaker closes is told to be well after a while, also where not
     store: createNoticeStore(redis.client(), freshPrefix()),
     clock,
   })
+  const recover = () => {
+    breaker = 'closed'
+    operators.onBreaker({ sink: 'hook', state: 'closed', reason: '' })
+  }
+  return { operators, told, recover }
+}
+
+it('a sink whose breaker closes is told to be well after a while, also where nothing waits to be sent', async () => {
+  const clock = passingClock()
+  const { operators, told, recover } = outageOf(clock)
   startOperators(operators)
   await until('the outage is told', () => told.length === 1)
-  breaker = 'closed'
-  operators.onBreaker({ sink: 'hook', state: 'closed', reason: '' })
+  recover()
   await until('the recovery is told', () => {
     clock.pass(5_000)
     return told.length === 2
@@ -117,20 +126,12 @@ it('two replicas whose clocks differ by more than a day tell of an outage once, 
 
 it('a recovery is told after a minute, though the clock was hours ahead when the outage began', async () => {
   const clock = settableClock()
-  const told: string[] = []
-  let breaker: 'open' | 'closed' = 'open'
-  const operators = operatorsOf({
-    enqueue: async (jobs: readonly DeliveryJob[]) => void told.push(...jobs.map(({ alert }) => alert.kind)),
-    breakers: () => [{ sink: 'hook', breaker, reason: 'HTTP 503' }],
-    store: createNoticeStore(redis.client(), freshPrefix()),
-    clock,
-  })
+  const { operators, told, recover } = outageOf(clock)
   clock.turn(5 * 3_600_000)
   startOperators(operators)
   await until('the outage is told', () => told.length === 1)
   clock.turn(-5 * 3_600_000)
-  breaker = 'closed'
-  operators.onBreaker({ sink: 'hook', state: 'closed', reason: '' })
+  recover()
   await until('the recovery is told', () => {
     clock.pass(5_000)
     return told.length === 2

@@ -3,7 +3,7 @@ import { findingCodes } from '../../../src/admin/finding.ts'
 import type { StatusFacts } from '../../../src/admin/status-view.ts'
 import type { PollerFault } from '../../../src/poller/settings.ts'
 import { rig } from '../rig.ts'
-import { ago, orphan, sink, source, status } from '../views.ts'
+import { ago, orphan, otherPoller, sink, source, status } from '../views.ts'
 
 const faultOf = (why: PollerFault) => ({ sources: [source({ fault: { why, reason: 'the reason' } })] })
 const evil = '\u202eno <b>such</b> channel'
@@ -34,17 +34,7 @@ const cases: [string, Partial<StatusFacts>, string][] = [
   ],
   [
     'configs_differ',
-    {
-      processes: [
-        {
-          name: 'web-2, process 9',
-          role: 'poller',
-          configHash: 5,
-          hasOurConfig: false,
-          refusedReload: false,
-        },
-      ],
-    },
+    { processes: [otherPoller] },
     'جز پیکربندی این پردازه، پیکربندی دیگری هم در کار است: [web-2, process 9 (poller)]',
   ],
   [
