@@ -1,6 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -35,7 +36,10 @@ const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 /** What `check-config` says with the variables of the environment file set. */
 function check(name: string, environment = '') {
   const typed = Object.fromEntries(
-    [...environment.matchAll(/^(\w+)='(.*)'$/gm)].map(([, key = '', value = '']) => [key, value]),
+    [...environment.matchAll(/^(\w+)='(.*)'$/gm)].map(([, key = '', value = '']) => [
+      key,
+      value.replaceAll("'\\''", "'"),
+    ]),
   )
   return loadConfig(at(name), { ...process.env, ...typed })
 }
@@ -83,6 +87,25 @@ describe('init with options', () => {
     }
   })
 
+  it('takes the token from a file, wherever it is run, and one whose budget is spent', async () => {
+    const sandbox = await startSandbox({ history: 3, ratePerMinute: 0 })
+    const receiver = await startSlackReceiver()
+    vi.stubEnv('MARKET_DATA_TOKEN', '')
+    vi.stubEnv('SLACK_WEBHOOK_URL', receiver.url)
+    writeFileSync(at('token'), `${sandboxToken}\n`)
+    const flags = ['--base-url', sandbox.url, '--token-file', relative(process.cwd(), at('token'))]
+    sandbox.fault({ kind: 'status', status: 429, retryAfter: '3600' })
+    const printed = await run(
+      nobody(),
+      ...[at('bridge.yaml'), ...flags, '--sink', 'slack,allowPrivateNetworks=true'],
+    )
+    expect(printed.thrown).toBeUndefined()
+    expect(printed.out).toMatch(/the token is known, but has nothing left for now: .*\n/)
+    expect(read('bridge.yaml')).toContain(`    tokenFile: ${at('token')}\n`)
+    expect(check('bridge.yaml')).toMatchObject({ ok: true })
+    await receiver.stop()
+  })
+
   it('never overwrites, neither the config nor the secrets', async () => {
     writeFileSync(at('bridge.yaml'), 'mine')
     writeFileSync(at('other.env'), 'mine')
@@ -103,6 +126,18 @@ describe('init with options', () => {
       expect(read(there)).toBe('mine')
     }
     expect(() => statSync(at('other.yaml'))).toThrow()
+    // A name that is taken, though nothing is there to be seen: no secrets stay behind without their config.
+    symlinkSync(at('nowhere'), at('link.yaml'))
+    const flags = [
+      '--unchecked',
+      '--base-url',
+      'https://api.example.com',
+      '--sink',
+      'webhook,url=https://a.example',
+    ]
+    const { thrown } = await run(nobody(), at('link.yaml'), ...flags)
+    expect(String(thrown)).toMatch(/link\.yaml cannot be written: EEXIST/)
+    for (const name of ['nowhere', 'link.env']) expect(() => statSync(at(name))).toThrow()
   })
 
   it.each([
@@ -150,6 +185,13 @@ describe('init with options', () => {
     const typed = await run(nobody(), at('bridge.yaml'), '--sink', 'slack,url=https://canary.example/x')
     expect(String(typed.thrown)).toMatch(/set SLACK_WEBHOOK_URL/)
     expect(String(typed.thrown)).not.toContain('canary')
+    const twice = await run(nobody(), at('bridge.yaml'), '--sink', 'slack,name=a', '--sink', 'ntfy,name=a')
+    expect(String(twice.thrown)).toMatch(/there are two of the name a; name one: ntfy,name=…/)
+    const none = await run(nobody(), at('bridge.yaml'))
+    expect(String(none.thrown)).toMatch(/--sink TYPE, MARKET_DATA_URL, MARKET_DATA_TOKEN\./)
+    // And without a terminal nobody is asked.
+    const alone = await run(initCommand(), at('bridge.yaml'))
+    expect(String(alone.thrown)).toMatch(/Nobody can be asked here/)
     const unknown = await run(nobody(), at('bridge.yaml'), '--sink', 'pigeon')
     expect(String(unknown.thrown)).toMatch(/"pigeon" is none of webhook, slack/)
   })
@@ -157,11 +199,15 @@ describe('init with options', () => {
   it('makes a signing secret where there is none, and several sinks of a type, in files that can be used as they are', async () => {
     vi.stubEnv('MARKET_DATA_TOKEN', 'token')
     vi.stubEnv('WEBHOOK_SECRET', '')
-    const withToken = 'https://c.example/in?token=canary'
-    const sinks = [dollar, 'https://b.example', withToken].flatMap((url) => ['--sink', `webhook,url=${url}`])
-    const flags = [at('b.yaml'), '--unchecked', '--json', '--base-url', 'https://api.example.com', ...sinks]
+    const withToken = "https://c.example/in?token=canary'$x"
+    const sinks = [dollar, 'https://b.example,concurrency=3', withToken].flatMap((url) => [
+      '--sink',
+      `webhook,url=${url}`,
+    ])
+    const flags = [at('b.yaml'), '--unchecked', '--json', '--base-url', 'http://api.example.com', ...sinks]
     const printed = await run(nobody(), ...flags)
     expect(printed.thrown).toBeUndefined()
+    expect(printed.err).toMatch(/^warning: .*the token travels unencrypted/)
     expect(JSON.parse(printed.out)).toMatchObject({
       file: at('b.yaml'),
       environmentFile: at('b.env'),
@@ -171,12 +217,19 @@ describe('init with options', () => {
       /^WEBHOOK_SECRET='whsec_[\w+/]{43}='\nWEBHOOK_SECRET_2='whsec_[\w+/]{43}='\n/,
     )
     // What others may read has no token in it.
-    expect(read('b.env')).toContain(`\nWEBHOOK_URL_3='${withToken}'\nWEBHOOK_SECRET_3=`)
+    const sourced = execFileSync('sh', ['-c', 'set -a; . "$0"; set +a; env', at('b.env')], {
+      encoding: 'utf8',
+    })
+    expect(sourced).toContain(`\nWEBHOOK_URL_3=${withToken}\n`)
     expect(read('b.yaml')).not.toContain('canary')
+    // Where Redis is may be said later, without a change of the file.
+    expect(read('b.yaml')).toContain(`\n  url: \${REDIS_URL:-embedded} `)
     expect(statSync(at('b.env')).mode & 0o777).toBe(0o600)
     expect(check('b.yaml', read('b.env'))).toMatchObject({
       ok: true,
-      config: { sinks: { webhook: { url: dollar }, 'webhook-2': {}, 'webhook-3': { url: withToken } } },
+      config: {
+        sinks: { webhook: { url: dollar }, 'webhook-2': { concurrency: 3 }, 'webhook-3': { url: withToken } },
+      },
     })
     const [, ...others] = flags
     const lines = (await run(nobody(), at("it's mine.yaml"), ...others.filter((flag) => flag !== '--json')))
@@ -191,9 +244,11 @@ describe('init on a terminal', () => {
     const sandbox = await startSandbox({ history: 3, ratePerMinute: 0 })
     for (const name of ['MARKET_DATA_TOKEN', 'MARKET_DATA_URL', 'SLACK_WEBHOOK_URL', 'TEAMS_WEBHOOK_URL'])
       vi.stubEnv(name, '')
+    // What the environment has is not asked for; once it was refused, it is.
+    vi.stubEnv('MARKET_DATA_TOKEN', 'mistyped')
     const [input, output] = [new PassThrough(), new PassThrough()]
     const answers = [
-      ...[sandbox.url, 'mistyped', '500', 'y'],
+      ...[sandbox.url, '500', 'y'],
       ...[sandbox.url, sandboxToken, '۲۰۰۰', 'y'],
       ...[sandbox.url, sandboxToken, ''],
       ...['pigeon', 'slack teams'],
@@ -218,6 +273,26 @@ describe('init on a terminal', () => {
     expect(environment).toContain(`MARKET_DATA_TOKEN='${sandboxToken}'\n`)
     expect(environment).toContain("TEAMS_WEBHOOK_URL='http://127.0.0.1:1/canaryTeams'\n")
     expect(check('bridge.yaml', environment)).toMatchObject({ ok: true })
+  })
+
+  it('shows what is typed, but nothing of a secret, also where it comes before it is asked for', async () => {
+    const [input, output] = [new PassThrough(), new PassThrough()]
+    const terminal = createTerminal(input, output, true)
+    const first = terminal.ask('a')
+    input.write('first\ncanaryPasted\npasted too\ncanary')
+    expect(await first).toBe('first')
+    expect(await terminal.ask('b', { hidden: true })).toBe('canaryPasted')
+    expect(await terminal.ask('c')).toBe('pasted too')
+    const half = terminal.ask('d', { hidden: true })
+    input.write('Typed\nhal')
+    expect(await half).toBe('canaryTyped')
+    const typed = terminal.ask('e')
+    input.write('f typed\n')
+    expect(await typed).toBe('half typed')
+    terminal.close()
+    const shown = await text(output.end())
+    expect(shown).toMatch(/a: .*first\r\nb: \n.*c: .*pasted too\nd: \n.*e: .*hal.*f typed\r\n$/s)
+    expect(shown).not.toMatch(/canary|Typed/)
   })
 
   it('offers to allow private networks where that is all that keeps a sink from its receiver', async () => {

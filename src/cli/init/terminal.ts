@@ -17,10 +17,11 @@ export function openTerminal(): Terminal | undefined {
 }
 
 export function createTerminal(input: Readable, output: Writable, isTerminal: boolean): Terminal {
-  let hidden = false
+  // Only while an answer that may be seen is typed: what comes before its question may answer a hidden one.
+  let visible = false
   const shown = new Writable({
     write: (chunk: Buffer, _encoding, done) => {
-      if (!hidden) output.write(chunk)
+      if (visible) output.write(chunk)
       done()
     },
   })
@@ -37,6 +38,7 @@ export function createTerminal(input: Readable, output: Writable, isTerminal: bo
   })
   lines.on('line', (line) => {
     const asked = waiting
+    visible = false
     // At once: the next line may come before the question has its answer.
     waiting = undefined
     if (asked) asked.take(line)
@@ -57,14 +59,20 @@ export function createTerminal(input: Readable, output: Writable, isTerminal: bo
   return {
     interrupted: interruption.promise,
     async ask(question, options = {}) {
+      const [early] = typed
+      const { hidden = false } = options
+      visible = !hidden
       lines.setPrompt(`${question}: `)
-      if (!closed) lines.prompt()
-      hidden = options.hidden ?? false
+      // The prompt of readline shows what the next answer has so far, and goes on behind it.
+      if (hidden || closed || early !== undefined) output.write(`${question}: `)
+      else lines.prompt(true)
       try {
-        return (await nextLine()).trim()
+        const line = await nextLine()
+        if (!hidden && early !== undefined) output.write(`${line}\n`)
+        return line.trim()
       } finally {
         if (hidden) output.write('\n')
-        hidden = false
+        visible = false
       }
     },
     close: () => lines.close(),
