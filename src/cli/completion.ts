@@ -44,7 +44,7 @@ function bashScript(commands: readonly Words[], shell: 'bash' | 'zsh'): string {
       `    ${name}) words="${[...words, ...options.map(({ long }) => long)].join(' ')}" ;;`,
   )
   const lines = [
-    ...(shell === 'zsh' ? ['autoload -U +X bashcompinit && bashcompinit'] : []),
+    ...(shell === 'zsh' ? zshStart : []),
     '_alert_bridge() {',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's variable
     '  local word="${COMP_WORDS[COMP_CWORD]}" words="" each command=""',
@@ -63,6 +63,12 @@ function bashScript(commands: readonly Words[], shell: 'bash' | 'zsh'): string {
   ]
   return lines.join('\n')
 }
+
+/** An empty .zshrc, as on a new Mac, has no completion yet, and bash's way needs it. */
+const zshStart = [
+  'whence compdef > /dev/null || { autoload -U compinit && compinit -i; }',
+  'autoload -U +X bashcompinit && bashcompinit',
+]
 
 function fishScript(commands: readonly Words[]): string {
   const base = 'complete -c alert-bridge'

@@ -59,7 +59,12 @@ it('the completion that is printed completes commands, their options and their a
   )
   expect(completed).toEqual(['dead-letters', 'retry', '--all', '--watch'])
   // zsh takes the same function, but no length of a slice that begins with a letter: it would be a modifier.
-  expect((await cli(['completion', 'zsh'])).out).toMatch(/^autoload .*bashcompinit\n_alert_bridge\(\)/)
+  // bashcompinit needs compinit, which an empty .zshrc does not call.
+  expect((await cli(['completion', 'zsh'])).out).toMatch(
+    /^whence compdef .*compinit -i; }\nautoload .*bashcompinit\n_alert_bridge\(\)/,
+  )
+  // Where nothing of ours fits, a file does.
+  expect(out).toMatch(/\ncomplete -o default -F _alert_bridge alert-bridge\n$/)
   expect(out).not.toMatch(/\$\{[^}]*:[A-Za-z]/)
   const fish = (await cli(['completion', 'fish'])).out
   expect(fish).toContain(
@@ -68,4 +73,10 @@ it('the completion that is printed completes commands, their options and their a
   expect(fish.split('\n')).toContain(
     "complete -c alert-bridge -n '__fish_seen_subcommand_from dead-letters' -a retry",
   )
+  expect(fish).toMatch(
+    /^complete -c alert-bridge -f -n 'not __fish_seen_subcommand_from init run .* demo' -a init -d '/m,
+  )
+  // A quote within a text, as of "the bridge's zone", does not end it.
+  const word = /(?:'(?:[^'\\]|\\.)*'|[^'\s]+)/.source
+  for (const line of fish.trimEnd().split('\n')) expect(line).toMatch(new RegExp(`^${word}(?: ${word})*$`))
 })
