@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import type { StatusView } from '../../src/admin/status-view.ts'
 import { acknowledgedMax, createAcknowledged } from '../../src/delivery/acknowledged.ts'
 import { defaultTuning } from '../../src/delivery/settings.ts'
 import { queuePrefix } from '../../src/store/keys.ts'
 import { startApp } from '../support/app.ts'
 import { cutFile, endOfFile } from '../support/append-only-file.ts'
-import { metric, readiness } from '../support/bridge.ts'
+import { api, metric, readiness } from '../support/bridge.ts'
 import { startDoor } from '../support/door.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { sideBySide } from '../support/finished.ts'
@@ -377,6 +378,13 @@ describe('Redis that comes back without what it knew', () => {
       shown.fire(20)
       await until('26 are delivered', () => hasAll(shown, log))
       await idle()
+      // They are sent before they are marked: the poll that took them may be under way.
+      const deliveredMs = Date.now()
+      const walkedMs = async () => {
+        const { sources } = await api<StatusView>(bridges[0]?.url ?? '', '/api/v1/status')
+        return Date.parse(sources[0]?.lastCompleteWalkAt ?? '')
+      }
+      await until('a later poll is complete', async () => (await walkedMs()) > deliveredMs)
       const before = new Map([...shown.ids.keys()].map((mark) => [mark, 1]))
       const said = bridges.map(({ lines }) => lines.length)
       await redis.client().flushall()
