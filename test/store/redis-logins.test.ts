@@ -9,7 +9,7 @@ import { parseConfig } from '../../src/config/load.ts'
 import { connectRedis, duplicateRedis, type RedisClient, waitForRedis } from '../../src/store/redis.ts'
 import { startApp } from '../support/app.ts'
 import { adminToken, bridgeConfig, leftToSend } from '../support/bridge.ts'
-import { testAuthority, testServer } from '../support/certificates.ts'
+import { badServers, testAuthority, testServer } from '../support/certificates.ts'
 import { clusterPorts, giveSlots } from '../support/cluster.ts'
 import { captureLog } from '../support/log.ts'
 import { freePort, tcp } from '../support/ports.ts'
@@ -188,18 +188,25 @@ it('the rights that config/README.md lists are enough for the whole way of an al
 })
 
 /** Speaks TLS alone, but for its socket; the files of the certificates are in its directory. */
-async function startedWithTls(port: number, flags: readonly string[]): Promise<RedisServer> {
+async function startedWithTls(
+  port: number,
+  flags: readonly string[],
+  options: { readonly pem?: typeof testServer; readonly watches?: number } = {},
+): Promise<RedisServer> {
+  const { pem: own = testServer, watches } = options
   const server = await startRedis({
     flags: ['--tls-port', String(port), '--bind', '127.0.0.1', ...flags],
     first: (dir) => {
       const file = join(dir, 'redis.conf')
-      const pem = { 'ca-cert': testAuthority, cert: testServer.cert, key: testServer.key }
+      const ca = own === testServer ? testAuthority : own.cert
+      const pem = { 'ca-cert': ca, cert: own.cert, key: own.key }
       const lines = Object.entries(pem).map(([name, text]) => {
         writeFileSync(join(dir, `${name}.pem`), text)
         return `tls-${name}-file ${join(dir, `${name}.pem`)}`
       })
-      writeFileSync(file, `${lines.join('\n')}\n`)
-      return [file]
+      const watching = watches === undefined ? [] : [`sentinel monitor main 127.0.0.1 ${watches} 1`]
+      writeFileSync(file, `${[...lines, ...watching].join('\n')}\n`)
+      return [file, ...(watches === undefined ? [] : ['--sentinel'])]
     },
   })
   onTestFinished(() => server.dispose())
@@ -231,6 +238,28 @@ it('over TLS with a certificate of the bridge, standalone and in a cluster, and 
     await expect(connected(redis)).rejects.toThrow('this only goes with rediss:// addresses')
   const plain = { url: url.replace('rediss', 'redis'), tls: {} }
   expect(() => connectRedis({ target: plain, profile: 'commands' }, log)).toThrow('only goes with rediss://')
+})
+
+it('over TLS behind sentinels by TLS, which ask for the certificate of the bridge, too', async () => {
+  const [port, sentinelPort] = [await freePort(), await freePort()]
+  const { dir } = await startedWithTls(port, [])
+  await startedWithTls(sentinelPort, ['--tls-replication', 'yes'], { watches: port })
+  const pem = (name: string) => join(dir, `${name}.pem`)
+  const tls = { ca: pem('ca-cert'), cert: pem('cert'), key: pem('key') }
+  await answers({ sentinels: [`localhost:${sentinelPort}`], name: 'main', tls })
+})
+
+it('over TLS, a cluster whose certificates have its names and no addresses is reached by name', async () => {
+  const { port, flags } = await clusterPorts()
+  const pem = badServers['self-signed']
+  const named = [...flags, '--tls-cluster', 'yes', '--cluster-announce-ip', 'localhost']
+  const server = await startedWithTls(port, [...named, '--tls-auth-clients', 'no'], { pem })
+  await giveSlots(server.client())
+  await vi.waitFor(
+    async () => expect(await server.client().cluster('INFO')).toContain('cluster_state:ok'),
+    soon,
+  )
+  await answers({ cluster: [`rediss://localhost:${port}`], tls: { ca: join(server.dir, 'cert.pem') } })
 })
 
 it('over TLS, the certificate must be good; its authority may be named to Node', async () => {
