@@ -1,4 +1,4 @@
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 
@@ -11,11 +11,14 @@ const usual: Readonly<Record<string, string>> = {
   QUIT: '221 bye',
 }
 
-/** An SMTP server that may break the protocol: it answers each command as it is told, and 250 without. */
+/** An SMTP server that may break the protocol: it answers each command as it is told (nothing for ''), and 250 without. */
 export async function startBareSmtp(answers: Readonly<Record<string, string>>) {
   const answerTo = (command: string) => answers[command] ?? usual[command] ?? '250 ok'
+  const sockets = new Set<Socket>()
   const server = createServer((socket) => {
-    const say = (text: string) => void socket.write(`${text}\r\n`)
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+    const say = (text: string) => void (text === '' || socket.write(`${text}\r\n`))
     let inBody = false
     let loginLines = 0
     socket.on('error', () => {})
@@ -40,6 +43,12 @@ export async function startBareSmtp(answers: Readonly<Record<string, string>>) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     port: (server.address() as AddressInfo).port,
-    stop: () => new Promise((resolve) => server.close(resolve)),
+    /** Connections that are open now. */
+    open: () => sockets.size,
+    stop: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        for (const socket of sockets) socket.destroy()
+      }),
   }
 }

@@ -1,17 +1,19 @@
 import { connect, type Socket } from 'node:net'
 import { load } from '../../lib/packages.ts'
+import { onTimeUp } from '../../lib/time-limit.ts'
 import { type AddressGuard, isLoopbackName, withoutBrackets } from '../transport/guard.ts'
 import type { TlsSettings } from '../transport/tls.ts'
 import type { Mailbox } from './address.ts'
 import type { MailMessage } from './message.ts'
 import type { MailPicture } from './page.ts'
+import { limitReplies } from './reply-limit.ts'
 import type { SmtpServer } from './smtp-url.ts'
 
 /** A pool of SMTP connections to one server. It never retries a message that may have gone out. */
 export interface Mailer {
   /** Resolves to the server's reply; throws what nodemailer throws. */
   send(message: MailMessage, posting: Posting): Promise<string>
-  /** Ends idle connections now and busy ones when their message is done. */
+  /** Ends idle connections now and busy ones when their message is done, or its time is up. */
   close(): void
 }
 
@@ -39,13 +41,32 @@ const addressAttemptMs = 1_000
 
 export function createMailer(server: SmtpServer, options: MailerOptions): Mailer {
   const { createTransport } = load('nodemailer') as typeof import('nodemailer')
-  const transport = createTransport(poolOptions(server, options))
+  limitReplies()
+  const open = () => createTransport(poolOptions(server, options))
+  let transport = open()
+  /** Whatever was sent over it has ended by then; what is left are servers that do not answer RSET or QUIT, or drip. */
+  const endLater = (old: typeof transport) => {
+    onTimeUp(options.timeoutMs, () => old.close({ force: true }))
+  }
   return {
     async send(message, posting) {
-      const info = await transport.sendMail(mailOf(message, posting))
-      return info.response
+      const used = transport
+      try {
+        const info = await used.sendMail(mailOf(message, posting))
+        return info.response
+      } catch (thrown) {
+        // It may have waited for a connection that no mail has any more, and that would keep its place for ever.
+        if (posting.signal.aborted && used === transport) {
+          transport = open()
+          endLater(used)
+        }
+        throw thrown
+      }
     },
-    close: () => transport.close(),
+    close() {
+      transport.close()
+      endLater(transport)
+    },
   }
 }
 

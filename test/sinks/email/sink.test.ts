@@ -18,6 +18,7 @@ import {
   type SmtpScript,
   startSmtpReceiver,
 } from '../../support/smtp-receiver.ts'
+import { until } from '../../support/until.ts'
 import { alertOf, english, hostile, persian, persianDisplay } from '../samples.ts'
 
 const cleanUps: (() => Promise<unknown>)[] = []
@@ -339,6 +340,44 @@ describe('the pool', () => {
     expect(await sending).toMatchObject({ kind: 'retry', reason: 'aborted' })
     receiver.script({})
     expect(await sink.send(persian, attempt())).toMatchObject({ kind: 'delivered' })
+  })
+})
+
+describe('a server', () => {
+  const emptyLines = '\r\n'.repeat(300_000)
+
+  test.each([
+    ['its greeting', { connect: emptyLines }],
+    ['an answer', { RCPT: emptyLines }],
+    ['its answer to the message', { body: `250 taken${emptyLines}` }],
+  ])('that sends empty lines with %s is let go, and takes nothing of the process', async (_when, flood) => {
+    const answers: Record<string, string> = { ...flood }
+    const server = await startBareSmtp(answers)
+    cleanUps.push(server.stop)
+    const sink = sinkTo(`smtp://127.0.0.1:${server.port}`, { concurrency: 1, timeout: '4s' })
+    const outcome = await sink.send(persian, attempt())
+    expect(outcome).toMatchObject(
+      'body' in flood ? { kind: 'delivered' } : { kind: 'retry', reason: 'bad_answer' },
+    )
+    for (const command of Object.keys(answers)) delete answers[command]
+    expect(await sink.send(english, attempt())).toMatchObject({ kind: 'delivered' })
+    expect(server.open()).toBe(1)
+  })
+
+  test('that goes silent after a refusal keeps no place of the pool and no connection', async () => {
+    const answers: Record<string, string> = { RCPT: '450 later', RSET: '' }
+    const server = await startBareSmtp(answers)
+    cleanUps.push(server.stop)
+    const sink = sinkTo(`smtp://127.0.0.1:${server.port}`, { concurrency: 1, timeout: '1s' })
+    expect(await sink.send(persian, attempt())).toMatchObject({ kind: 'retry', reason: 'server_error' })
+    delete answers['RCPT']
+    expect(await sink.send(persian, attempt())).toMatchObject({ kind: 'retry', reason: 'timeout' })
+    expect(await sink.send(persian, attempt())).toMatchObject({ kind: 'delivered' })
+    await until('the silent connection is closed', () => server.open() === 1, 10_000)
+    answers['RCPT'] = '450 later'
+    expect(await sink.send(persian, attempt())).toMatchObject({ kind: 'retry', reason: 'server_error' })
+    await sink.close()
+    await until('none is left', () => server.open() === 0, 10_000)
   })
 })
 
