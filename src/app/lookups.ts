@@ -109,6 +109,8 @@ export async function openLookups(
           if (!(thrown instanceof FeedError)) throw thrown
           if (thrown.code === 'rate_limited') await refused(thrown, request.endpoint.units, reserved)
           throw new UserError(sentence(thrown.message), { cause: thrown })
+        } finally {
+          ledger.ended(reserved)
         }
       },
       close: () => teardown.run(stepTimeoutMs),

@@ -77,6 +77,8 @@ export class Purchases {
     } catch (thrown) {
       const failed = { name, taken, scope: call.scope, health, subject: isLate() ? undefined : subject }
       return { ok: false, why: await this.#failed(thrown, failed) }
+    } finally {
+      spending.ended(taken)
     }
   }
 

@@ -19,13 +19,15 @@ export interface Spending {
     units: number,
     cache: ContextCache,
   ): Promise<TakenUnits | { readonly ok: false; readonly why: SkipReason }>
+  /** The call has ended, with an answer or without. */
+  ended(taken: TakenUnits): void
   /** The API answered 429: no process calls it before the time that it named, and the plan learns what it grants. */
   refused(error: FeedError, taken: TakenUnits): Promise<void>
 }
 
 interface SpendingOptions {
   readonly source: string
-  readonly ledger: Pick<Ledger, 'reserve' | 'hold' | 'apiDay'>
+  readonly ledger: Pick<Ledger, 'reserve' | 'ended' | 'hold' | 'apiDay'>
   readonly grants: GrantStore
   readonly budgetDay: (nowMs: number) => BudgetDay
   readonly unitsPerDay: number
@@ -70,6 +72,7 @@ export function createSpending(options: SpendingOptions): Spending {
       if (reserved.held) return skip('held')
       return skip(reserved.limit === 'minute' ? 'minute' : 'budget')
     },
+    ended: (taken) => ledger.ended(taken),
     async refused({ limit = 'minute', retryAfterMs }, taken) {
       metrics.upstreamRateLimited.inc({ source, limit })
       await ledger.hold(limit, retryAfterMs)

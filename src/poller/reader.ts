@@ -123,6 +123,8 @@ function createPageReader(
           await holdAllReplicas(deps, thrown, reserved)
         }
         return failed(thrown)
+      } finally {
+        deps.ledger.ended(reserved)
       }
     },
   }

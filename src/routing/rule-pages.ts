@@ -15,7 +15,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 export interface RulePagesOptions {
   readonly source: string
   readonly feed: Pick<FeedClient, 'rules' | 'tokenTrouble'>
-  readonly ledger: Pick<Ledger, 'reserve' | 'hold'>
+  readonly ledger: Pick<Ledger, 'reserve' | 'hold' | 'ended'>
   /** Units of the day that must be left for polls, now. */
   readonly leaveUnits: () => Promise<number>
   /** The API refused a call for the day's budget. Never rejects. */
@@ -101,6 +101,8 @@ export class RulePages {
         if (limit === 'budget' && taken) await this.#options.onBudgetRefused(taken, thrown.retryAfterMs)
       }
       return 'failed'
+    } finally {
+      if (taken) ledger.ended(taken)
     }
   }
 

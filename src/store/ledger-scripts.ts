@@ -95,6 +95,16 @@ return {'ok', '', 0, used + cost, apiUsed}
 `
 
 /**
+ * KEYS minute · ARGV the name of the request, length of the minute (ms) · Returns nothing. Also a request that has left the minute
+ * meanwhile: its process was frozen before it made the call.
+ */
+export const endedScript = `
+local time = redis.call('TIME')
+redis.call('ZADD', KEYS[1], time[1] * 1000 + math.floor(time[2] / 1000), ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+`
+
+/**
  * KEYS hold · ARGV limit, length (ms) · Returns nothing. Redis' clock alone: replicas may disagree on the time.
  */
 export const holdScript = `

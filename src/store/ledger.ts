@@ -8,7 +8,8 @@ import { countsByHalfHour, halfHourField, halfHourMs } from './half-hours.ts'
 import { holdMs } from './hold.ts'
 import { joinedUnitsKey, leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
 import { createKnownUnits, type KnownUnits } from './known-units.ts'
-import { heldScript, holdScript, type ReserveReply, reserveScript } from './ledger-scripts.ts'
+import { afterSpent, dayMs, dayStart, otherDay } from './ledger-days.ts'
+import { endedScript, heldScript, holdScript, type ReserveReply, reserveScript } from './ledger-scripts.ts'
 import { besidePolls, lookups, minuteMs } from './minute.ts'
 import type { RedisClient } from './redis.ts'
 
@@ -23,6 +24,11 @@ import type { RedisClient } from './redis.ts'
  */
 export interface Ledger {
   reserve(request: ReserveRequest): Promise<Reservation>
+  /**
+   * The call that was reserved has ended, with an answer or without: its minute begins now, since the API may have counted it as
+   * late as this. Where Redis does not take that, its minute began with the reservation.
+   */
+  ended(reserved: Extract<Reservation, { ok: true }>): void
   /** Units of a day: in all, and by purpose. This process remembers the total, also where Redis loses it. */
   used(day: BudgetDay): Promise<DayUse>
   /**
@@ -80,6 +86,8 @@ export interface TakenUnits extends Extract<Reservation, { ok: true }> {
 export type Reservation =
   | {
       readonly ok: true
+      /** The request among those of the minute. */
+      readonly request: string
       readonly unitsUsed: number
       readonly unitsLeft: number
       /** Units used of the API's own day. */
@@ -123,9 +131,6 @@ interface LedgerOptions {
   readonly knownUnits?: KnownUnits
 }
 
-/** How far the API's clock may be from ours around the reset before a unit could be counted on the wrong day. */
-export const resetGuardMs = 2_000
-
 export function createLedger(options: LedgerOptions): Ledger {
   const { redis, clock = systemClock } = options
   const keys = spendingKeys(options)
@@ -163,6 +168,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       const days = [day, ...(other ? [other] : [])]
       const units = days.flatMap(({ key }) => [keys.units(key), joinedUnitsKey(options.prefix, key)])
       const lease = leaseKey(options.prefix, options.source)
+      const name = randomUUID()
       const names = [keys.hold, keys.minute, lease, keys.apiDay, spendsIn, ...units]
       const limits = [
         Math.max(0, options.unitsPerDay - leaveUnits),
@@ -174,7 +180,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         minuteMs,
         unitsKeptMs,
         leaseToken,
-        randomUUID(),
+        name,
         nowMs,
         halfHourField(nowMs),
         waits.apiHold.maxMs,
@@ -190,12 +196,15 @@ export function createLedger(options: LedgerOptions): Ledger {
       if (kind === 'ok') {
         if (other) known.note(keys.units(other.key), known.of(keys.units(other.key)) + cost)
         const unitsLeft = Math.max(0, options.unitsPerDay - unitsUsed)
-        return { ok: true, unitsUsed, unitsLeft, ...(apiDayUsed < 0 ? {} : { apiDayUsed }) }
+        return { ok: true, request: name, unitsUsed, unitsLeft, ...(apiDayUsed < 0 ? {} : { apiDayUsed }) }
       }
       if (kind === 'lease') return { ok: false, limit: 'lease', unitsUsed }
       const ofPurpose = kind === 'share' ? { ofPurpose: true as const } : {}
       const retryAtMs = kind === 'spent' || kind === 'share' ? afterSpent(day, other, waitMs) : nowMs + waitMs
       return { ok: false, limit, held: kind === 'held', ...ofPurpose, retryAtMs, unitsUsed }
+    },
+    ended({ request }) {
+      redis.eval(endedScript, 1, keys.minute, request, minuteMs).catch(() => {})
     },
     async used(day) {
       await join()
@@ -266,31 +275,9 @@ export function createLedger(options: LedgerOptions): Ledger {
 
 const joinsMax = 5
 const noPolls: readonly Purpose[] = [...lookups, 'rules']
-const dayMs = 86_400_000
 /** The largest instant that a Date can represent. */
 const instantMsMax = 8.64e15
 
 function numbersOf(fields: readonly (readonly [name: string, count: string])[]): DayUse['byPurpose'] {
   return Object.fromEntries(fields.map(([name, count]) => [name, Number(count)]))
-}
-
-function dayStart(resetsAtMs: number, nowMs: number): number {
-  return resetsAtMs + Math.floor((nowMs - resetsAtMs) / dayMs) * dayMs
-}
-
-/** The day that a call at `nowMs` may count on instead of `day`, by the API's clock. */
-function otherDay(
-  day: BudgetDay,
-  nowMs: number,
-  budgetDay: LedgerOptions['budgetDay'],
-): BudgetDay | undefined {
-  if (nowMs < day.startMs + resetGuardMs) return budgetDay(day.startMs - 1)
-  if (nowMs >= day.endMs - resetGuardMs) return budgetDay(day.endMs)
-  return undefined
-}
-
-/** `full` is 1 when the day itself is spent, 2 when only the other day is: then units are free when the guard ends. */
-function afterSpent(day: BudgetDay, other: BudgetDay | undefined, full: number): number {
-  if (full === 1 || !other) return day.endMs
-  return other.endMs <= day.startMs ? day.startMs + resetGuardMs : other.endMs
 }

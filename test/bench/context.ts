@@ -126,7 +126,7 @@ function contextIn(world: World): (instrument: number) => Promise<AlertContext> 
     sleep: () => new Promise<void>((resolve) => setImmediate(resolve)),
   }
   const metrics = createMetrics({ version: 'bench', node: 'bench' })
-  const ledger: Pick<Ledger, 'reserve' | 'hold' | 'apiDay'> = {
+  const ledger: Pick<Ledger, 'reserve' | 'ended' | 'hold' | 'apiDay'> = {
     async reserve({ cost, leaveUnits = 0, purposeUnitsMax = Number.POSITIVE_INFINITY }) {
       const { day } = world
       const ofPurpose = day.context + cost > purposeUnitsMax
@@ -136,8 +136,9 @@ function contextIn(world: World): (instrument: number) => Promise<AlertContext> 
       }
       day.used += cost
       day.context += cost
-      return { ok: true, unitsUsed: day.used, unitsLeft: unitsPerDay - day.used }
+      return { ok: true, request: '', unitsUsed: day.used, unitsLeft: unitsPerDay - day.used }
     },
+    ended() {},
     hold: async () => 0,
     apiDay: async () => undefined,
   }

@@ -4,7 +4,8 @@ import type { BudgetDay } from '../../src/schedule/schedule.ts'
 import { accountKeys, sourceKeys } from '../../src/store/keys.ts'
 import { createKnownUnits } from '../../src/store/known-units.ts'
 import { tryLease } from '../../src/store/lease.ts'
-import { createLedger, type Ledger, type Reservation, resetGuardMs } from '../../src/store/ledger.ts'
+import { createLedger, type Ledger, type Reservation } from '../../src/store/ledger.ts'
+import { resetGuardMs } from '../../src/store/ledger-days.ts'
 import { clockAt } from '../support/clock.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
@@ -231,12 +232,12 @@ describe('the day', () => {
   it('is counted unit by unit, by purpose, and ends at its limit', async () => {
     const { ledger } = given({ unitsPerDay: 7 })
     expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toEqual({
-      ok: true,
+      ...{ ok: true, request: expect.any(String) },
       unitsUsed: 1,
       unitsLeft: 6,
     })
     expect(await ledger.reserve({ cost: 5, purpose: 'context' })).toEqual({
-      ok: true,
+      ...{ ok: true, request: expect.any(String) },
       unitsUsed: 6,
       unitsLeft: 1,
     })
@@ -441,6 +442,23 @@ describe('the minute', () => {
     expect(await ledger.used(utcDay(noonMs))).toMatchObject({ used: 0 })
     await redis.zadd(keys.minute, redisMs - 61_000, '40000')
     expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true })
+  })
+
+  it('of a request begins again when its call ends, also where it had passed: the API may have counted it as late as that', async () => {
+    const { ledger, redis, keys, clock } = given({ requestsPerMinute: 2 })
+    const taken = await Promise.all([1, 2].map(() => ledger.reserve({ cost: 1, purpose: 'poll' })))
+    const age = (ms: number) =>
+      Promise.all(taken.map((each) => redis.zincrby(keys.minute, String(-ms), each.ok ? each.request : '')))
+    await age(59_000)
+    const again = () => ledger.reserve({ cost: 1, purpose: 'poll' })
+    expect(waitOf(await again(), clock.nowMs)).toBeLessThan(1_500)
+    for (const each of taken) if (each.ok) ledger.ended(each)
+    expect(waitOf(await again(), clock.nowMs)).toBeGreaterThan(58_000)
+    await redis.del(keys.minute)
+    for (const each of taken) if (each.ok) ledger.ended(each)
+    expect(waitOf(await again(), clock.nowMs)).toBeGreaterThan(58_000)
+    expect(await redis.pttl(keys.minute)).toBeGreaterThan(58_000)
+    expect(await ledger.used(utcDay(noonMs))).toMatchObject({ used: 2 })
   })
 
   it('counts requests, not units', async () => {
