@@ -10,7 +10,6 @@ import {
   jobs,
   rejected,
   rig,
-  type TestSink,
   testSink,
   unavailable,
   until,
@@ -302,16 +301,14 @@ describe('isolation', () => {
       await until('all sent', async () => (await queues.queue('hook').getCompletedCount()) === 500)
       return Date.now() - startMs
     }
-    // The best of three: other work on the machine only ever adds.
-    const best = async (answer?: TestSink['answer']) => {
-      const runs: number[] = []
-      for (let run = 0; run < 3; run++) runs.push(await took(testSink('neighbour', answer)))
-      return Math.min(...runs)
+    // The best of three, in turns: other work on the machine only ever adds, and may come and go.
+    const answers = { healthy: undefined, hanging: hang, failing: () => unavailable }
+    const best = { healthy: Infinity, hanging: Infinity, failing: Infinity }
+    for (let run = 0; run < 3; run++) {
+      for (const beside of ['healthy', 'hanging', 'failing'] as const)
+        best[beside] = Math.min(best[beside], await took(testSink('neighbour', answers[beside])))
     }
-    const besideHealthy = await best()
-    const besideHanging = await best(hang)
-    const besideFailing = await best(() => unavailable)
-    expect(besideHanging / besideHealthy).toBeLessThan(2)
-    expect(besideFailing / besideHealthy).toBeLessThan(2)
+    expect(best.hanging / best.healthy).toBeLessThan(2)
+    expect(best.failing / best.healthy).toBeLessThan(2)
   }, 40_000)
 })
