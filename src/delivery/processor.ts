@@ -10,7 +10,7 @@ import { type DeliverDeps, deliver, type JobResult, type LockedJob } from './del
 import { answerText, expiresAtMs, type FollowUp, faultText, followUpOf, signalOf } from './follow-up.ts'
 import { type JobDelivery, type JobFields, noFields } from './job-fields.ts'
 import type { LockAges } from './lock-ages.ts'
-import { type AttemptRecord, attemptRecord } from './records/attempt-record.ts'
+import { type AttemptRecord, attemptRecord, tooOldText } from './records/attempt-record.ts'
 import { reportAttempt } from './report.ts'
 
 /**
@@ -225,7 +225,7 @@ async function giveUpExpired(
   deps: ProcessorDeps,
 ): Promise<never> {
   const nowMs = deps.clock.now()
-  const text = 'too old for this sink'
+  const text = tooOldText
   const report = { sink: deps.sink.name, job: expired.job, number, result: 'expired' as const, nowMs }
   reportAttempt(report, deps.metrics, deps.log)
   await keep(job, { number, atMs: nowMs, durationMs: 0, result: 'expired', reason: 'expired', text }, deps)

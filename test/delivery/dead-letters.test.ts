@@ -4,6 +4,7 @@ import { createDeadLetters } from '../../src/delivery/records/dead-letters.ts'
 import { createDeliveryLog } from '../../src/delivery/records/delivery-log.ts'
 import { createReplay, resend } from '../../src/delivery/records/resend.ts'
 import { openReader } from '../../src/delivery/records/search.ts'
+import { readSinkQueue } from '../../src/delivery/records/sink-queue.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { useRedis } from '../support/redis.ts'
 import {
@@ -106,6 +107,25 @@ describe('dead letters', () => {
     expect(letter?.reason).toBe('expired')
     await dead.retry({})
     await until('sent', () => sink.sends.length === 1)
+  })
+
+  it('that were too old before they were ever sent are no refusals of their sink', async () => {
+    const { queues, sender } = rig(server, ['hook'])
+    const sink = testSink('hook')
+    sender([sink], { settings: { expireAfterMs: 60_000 } })
+    const old = (id: number) => deliveryJob('hook', id, { firedAt: '2024-01-01T00:00:00Z' })
+    const read = () => readSinkQueue('hook', queues, 0)
+    const given = (count: number) => async () => (await read()).counts.failed === count
+    await queues.enqueue(Array.from({ length: 30 }, (_, at) => old(at + 1)))
+    await until('all expired', given(30))
+    expect(await read()).toMatchObject({ refusedInARow: 0, lastDeadReason: 'expired: too old for this sink' })
+    sink.answer = () => rejected
+    await queues.enqueue(jobs('hook', 31, 33))
+    await until('three are refused', given(33))
+    await queues.enqueue([old(34)])
+    await until('another expired', given(34))
+    // What follows of the old ones does not hide that the sink refuses everything.
+    expect((await read()).refusedInARow).toBe(34)
   })
 
   it('that one order has put back are not changed by another that had read them before', async () => {

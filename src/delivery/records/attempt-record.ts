@@ -45,3 +45,6 @@ const attemptRecordSchema = z.object({
   text: z.string(),
   nextAtMs: z.number().optional(),
 })
+
+/** Why an alert was given up on that was too old before it was sent. */
+export const tooOldText = 'too old for this sink'

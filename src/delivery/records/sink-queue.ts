@@ -2,7 +2,7 @@ import { readJson } from '../../alert/value.ts'
 import { given } from '../../lib/given.ts'
 import { answerText } from '../follow-up.ts'
 import type { SinkQueues } from '../queues.ts'
-import { parseAttemptRecord } from './attempt-record.ts'
+import { parseAttemptRecord, tooOldText } from './attempt-record.ts'
 import { type JobState, jobStates } from './job-view.ts'
 
 /** One sink's queue as the status shows it. */
@@ -21,7 +21,10 @@ export interface SinkQueueView {
   readonly oldestWaitingAtMs?: number
   /** How many were acknowledged or given up on within `paceMs`, and since that one was queued where one waits. */
   readonly endedOfLate: number
-  /** Dead letters since the last acknowledgement. */
+  /**
+   * Dead letters since the last acknowledgement. Where the newest hardly have one among them that was sent at all, only those that
+   * were: alerts of long ago, as of a first start with `startFrom: beginning`, say nothing of their sink.
+   */
   readonly refusedInARow: number
 }
 
@@ -37,7 +40,10 @@ export async function readSinkQueue(
   const queue = queues.queue(sink)
   const paceFromMs = Date.now() - paceMs
   const keys = ['meta', ...stateNames, ''].map((name) => queue.toKey(name))
-  const reading = queues.redis.eval(sinkQueueScript, keys.length, ...keys, sinceMs, paceFromMs)
+  const reading = queues.redis.eval(
+    ...([sinkQueueScript, keys.length, ...keys] as const),
+    ...[sinceMs, paceFromMs, `expired: ${tooOldText}`],
+  )
   const [paused, sizes, done, dead, next, deliveredSince, ended, refusedInARow] =
     (await reading) as SinkQueueAnswer
   const [finishedOn, returnvalue] = done
@@ -68,6 +74,9 @@ export async function readSinkQueue(
   }
 }
 
+/** Of so many newest dead letters, so many must have been sent for all to count as refused. */
+const [newestLetters, sentMin] = [20, 3]
+
 /** The keys of `jobStates`, in BullMQ's words. */
 const stateNames = jobStates.map((state) => (state === 'waiting' ? 'wait' : state))
 
@@ -89,8 +98,8 @@ function waitingSince([timestamp, data]: Fields): number | undefined {
 
 /**
  * KEYS meta, wait, active, delayed, completed, failed, start of a job's key · ARGV since when acknowledgements are counted, and since when
- * all that ended · Returns whether it is paused, how many there are in each state, fields of the last that was acknowledged, the last
- * that was given up on and the next to be sent, both counts, and how many were given up on since the last acknowledgement.
+ * all that ended, and why an alert is given up on unsent · Returns whether it is paused, how many there are in each state, fields of the
+ * last that was acknowledged, the last that was given up on and the next to be sent, both counts, and `refusedInARow`.
  */
 const sinkQueueScript = `
 local function fieldsOf(id, ...)
@@ -100,6 +109,12 @@ end
 local done = fieldsOf(redis.call('ZREVRANGE', KEYS[5], 0, 0)[1], 'finishedOn', 'returnvalue')
 local dead = fieldsOf(redis.call('ZREVRANGE', KEYS[6], 0, 0)[1], 'finishedOn', 'failedReason')
 local since = (tonumber(done[1] or 0) or 0) + 1
+local refused, sent = redis.call('ZCOUNT', KEYS[6], since, '+inf'), 0
+for _, id in ipairs(redis.call('ZREVRANGEBYSCORE', KEYS[6], '+inf', since, 'LIMIT', 0, ${newestLetters})) do
+  if fieldsOf(id, 'failedReason')[1] ~= ARGV[3] then sent = sent + 1 end
+  if sent == ${sentMin} then break end
+end
+if sent < ${sentMin} then refused = sent end
 return {
   redis.call('HEXISTS', KEYS[1], 'paused'),
   {
@@ -114,6 +129,6 @@ return {
   fieldsOf(redis.call('LINDEX', KEYS[2], -1), 'timestamp', 'data'),
   redis.call('ZCOUNT', KEYS[5], ARGV[1], '+inf'),
   { redis.call('ZCOUNT', KEYS[5], ARGV[2], '+inf'), redis.call('ZCOUNT', KEYS[6], ARGV[2], '+inf') },
-  redis.call('ZCOUNT', KEYS[6], since, '+inf'),
+  refused,
 }
 `
