@@ -209,6 +209,21 @@ describe('the chart', () => {
     expect(kinds('minimal', ['--api-versions', monitoringApi])).not.toContain('ServiceMonitor')
   })
 
+  test('a ServiceMonitor scrapes the port of the Service, and leaves the labels of the bridge as they are', () => {
+    const relabelings = [{ action: 'labeldrop', regex: 'pod' }]
+    const metricRelabelings = [{ action: 'labeldrop', regex: 'limit' }]
+    const changes = { serviceMonitor: { relabelings, metricRelabelings } }
+    const manifests = rendered('full', changes, ['--api-versions', monitoringApi])
+    const selector = one(manifests, 'Deployment').spec.selector
+    const { ports } = one(manifests, 'Service').spec
+    expect(ports).toMatchObject([{ name: 'http' }])
+    const endpoint = { port: 'http', path: '/metrics', honorLabels: true, interval: '15s' }
+    expect(one(manifests, 'ServiceMonitor').spec).toMatchObject({
+      selector,
+      endpoints: [{ ...endpoint, relabelings, metricRelabelings }],
+    })
+  })
+
   test('its rules and its dashboard are those of config/monitoring, with the address of the runbook', () => {
     const monitoring = (name: string) => readFileSync(join(root, 'config/monitoring', name), 'utf8')
     // The chart has to bring its files: after a change, cp config/monitoring/{rules.yaml,dashboard.json} helm/alert-bridge/files/
@@ -230,10 +245,9 @@ describe('the chart', () => {
 
   test('the network policy lets in who is named and out to the ports that are', () => {
     expect(rendered('minimal').map(({ kind }) => kind)).not.toContain('NetworkPolicy')
-    const { ingress, egress } = one(
-      rendered('full', { networkPolicy: { egressPorts: [6379] } }),
-      'NetworkPolicy',
-    ).spec
+    const { spec } = one(rendered('full', { networkPolicy: { egressPorts: [6379] } }), 'NetworkPolicy')
+    const { ingress, egress } = spec
+    expect(spec).toMatchObject({ policyTypes: ['Ingress', 'Egress'] })
     expect(ingress[0]?.from).toHaveLength(2)
     expect(egress.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([53, 53, 6379, 443])
   })
@@ -242,6 +256,11 @@ describe('the chart', () => {
     ['Redis', { redis: { url: 'rediss://user:6390@redis:6380/1' } }, [6380]],
     ['a password with a colon', { redis: { url: 'redis://:a:7@10.0.0.1' } }, [6379]],
     ['Sentinels', { redis: { sentinels: ['a:26379', 'b:26380'], name: 'main' } }, [26379, 26380]],
+    [
+      'Sentinels without a port',
+      { redis: { sentinels: ['a', '[fd00::1]:26380'], name: 'main' } },
+      [26379, 26380],
+    ],
     ['a cluster', { redis: { cluster: ['redis://[fd00::1]:7001', 'redis://b:7002'] } }, [7001, 7002]],
     ['the feed', { sources: { main: { baseUrl: 'http://feed-8.internal' } } }, [80]],
     ['a proxy', { sinks: { a: { proxy: 'http://user:8@proxy:3128' } } }, [3128]],
@@ -343,7 +362,10 @@ describe('the chart', () => {
         {
           type: 'External',
           external: {
-            metric: { name: 'alert_bridge_jobs_to_send' },
+            metric: {
+              name: 'alert_bridge_jobs_to_send',
+              selector: { matchLabels: { service: 'bridge-alert-bridge' } },
+            },
             target: { type: 'AverageValue', averageValue: '100' },
           },
         },
@@ -361,9 +383,9 @@ describe('the chart', () => {
       podSelector: { matchLabels: pod.metadata.labels },
     })
     let code = 503
-    const hosts: (string | undefined)[] = []
-    const server = createServer(({ headers }, answer) => {
-      hosts.push(headers.host)
+    const asked: string[] = []
+    const server = createServer(({ headers, url }, answer) => {
+      asked.push(`${headers.host}${url}`)
       answer.writeHead(code).end('as the bridge says')
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -377,7 +399,7 @@ describe('the chart', () => {
     expect(await runs()).toBe(1)
     code = 200
     expect(await runs()).toBe(0)
-    expect(hosts).toEqual([`127.0.0.1:${port}`, `127.0.0.1:${port}`])
+    expect(asked).toEqual([`127.0.0.1:${port}/readyz`, `127.0.0.1:${port}/readyz`])
   })
 
   test('extra objects are templates', () => {
