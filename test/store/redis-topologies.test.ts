@@ -85,6 +85,19 @@ describe('a cluster', () => {
     expect(unhandled).toEqual([])
   })
 
+  it('is refused when any of its masters may throw alerts away, also one that has no key of ours', async () => {
+    const cluster = await startCluster({ masters: 2, replicas: 0 })
+    onTestFinished(() => cluster.dispose())
+    const redis = await connected({ cluster: cluster.urls })
+    for (const { redis: node } of cluster.nodes) {
+      await node.config('SET', 'maxmemory-policy', 'allkeys-lru')
+      expect(await checkRedis(redis, { prefix: freshPrefix() })).toContainEqual(
+        expect.objectContaining({ level: 'refuse', code: 'eviction' }),
+      )
+      await node.config('SET', 'maxmemory-policy', 'noeviction')
+    }
+  })
+
   it('serves every script, because all keys share a slot', async () => {
     const { port, flags } = await clusterPorts()
     const server = await started([...flags, '--cluster-announce-ip', '127.0.0.1', ...tcp(port)])
