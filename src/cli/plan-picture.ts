@@ -1,14 +1,14 @@
 import { roundedCount } from '../admin/page/words/en.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { wallTime } from '../lib/zone.ts'
-import { announcedText } from '../schedule/announced/evidence.ts'
+import { rulesMax } from '../schedule/announced/evidence.ts'
 import { budgetFindings } from '../schedule/budget.ts'
 import { profileZone } from '../schedule/forecast/profile.ts'
 import { marksLeftTexts } from '../schedule/marks/phase.ts'
 import { type PolicyName, policyNames } from '../schedule/pace/family.ts'
 import { keptShareMin } from '../schedule/pace/guard.ts'
 import type { Preview } from '../schedule/preview.ts'
-import type { ScheduleOptions } from '../schedule/schedule.ts'
+import type { AnnouncedView, ScheduleOptions } from '../schedule/schedule.ts'
 import { printable } from '../telemetry/printable.ts'
 
 /** The plan as a chart for the terminal, with the reasons in words. */
@@ -75,6 +75,20 @@ function reasons(options: ScheduleOptions, preview: Preview): string[] {
     ...(announced === null ? [] : [printable(announcedText(announced))]),
     ...(announced?.follows ? [] : [marksText(preview)]),
   ]
+}
+
+/** How many rules are named in a sentence. */
+const inTextMax = 5
+
+/** A sentence for people. It names the rules only while polls follow them. The names are text from the API. */
+export function announcedText({ follows, ruleCount, rules }: AnnouncedView): string {
+  const newest = ruleCount < rulesMax ? '' : 'the newest '
+  const count = `${newest}${ruleCount} ${ruleCount === 1 ? 'rule' : 'rules'}`
+  if (!follows)
+    return `The API announces evaluations of ${count}; polls do not follow them, as far as alerts have shown.`
+  const shown = rules.slice(0, inTextMax).map(({ id, name }) => (name === '' ? id : `${id} ${name}`))
+  const more = ruleCount > shown.length ? ` and ${ruleCount - shown.length} more` : ''
+  return `Polls follow the evaluations that the API announces of ${count} (${shown.join(', ')}${more}).`
 }
 
 function marksText({ marks, markPeriod, marksLeft }: Preview): string {

@@ -12,11 +12,11 @@ import type {
 } from '../admin/status-view.ts'
 import { refusesEverything, verdictLine } from '../admin/verdict.ts'
 import { formatDuration } from '../lib/duration.ts'
-import { announcedText } from '../schedule/announced/evidence.ts'
 import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { print, printJson, sentence } from './output.ts'
+import { announcedText } from './plan-picture.ts'
 import { table } from './table.ts'
 import { clearScreen, untilStopped, watch } from './watch.ts'
 

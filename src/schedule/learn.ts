@@ -1,6 +1,13 @@
 import { isFarAhead } from '../lib/waits.ts'
 import { wallTime } from '../lib/zone.ts'
-import { judgeAnnounced, noteAlert, notePassed } from './announced/evidence.ts'
+import {
+  type Announced,
+  type Arrival,
+  judgeAnnounced,
+  likelyArrival,
+  noteAlert,
+  notePassed,
+} from './announced/evidence.ts'
 import { likelihoodAt, type Waits } from './announced/follow.ts'
 import { budgetDay } from './budget.ts'
 import {
@@ -78,7 +85,7 @@ export function learnPoll(
     sinceMs === fromMs &&
     !wasBehind &&
     poll.atMs - fromMs <= planGapsMax * planMs
-  const readable = isPlanned ? readableAt(fired, fromMs, poll.atMs) : fired
+  const readable = isPlanned ? readableAt(memory.announced, poll, fromMs) : fired
   const events = eventsOf(recent.event, readable, (at) => expectedRate(expectation, at))
   const current = events.filter((at) => at >= sinceMs || sinceMs === fromMs)
   if (expectation && sinceMs === fromMs) {
@@ -86,7 +93,7 @@ export function learnPoll(
     spendUntil(memory.family, expectation.paces, poll.atMs)
     if (isPlanned)
       noteWaits(memory.guard, expectation.forecast.day, memory.family.unitsPerDay, {
-        ...{ fromMs, atMs: poll.atMs, firedAtMs: fired },
+        ...{ fromMs, atMs: poll.atMs, firedAtMs: fired, readableMs: readable },
       })
   }
   let profileChanged = false
@@ -104,23 +111,54 @@ export function learnPoll(
 
 /**
  * When each row could be read, ascending. One whose alert had fired before a poll that did not show it, or fires ahead of the clock,
- * came into the feed at any time between the two polls: such events are spread over the gap. Polls are for rows, not for firings.
+ * came into the feed at any time between the two polls: where no announced evaluation says when, such events are spread over the
+ * gap. Polls are for rows, not for firings.
  */
-function readableAt(firedAtMs: readonly number[], fromMs: number, atMs: number): number[] {
+function readableAt(announced: Announced, poll: PollReport, fromMs: number): number[] {
+  const { firedAtMs, atMs, ruleIds = [], pages } = poll
   // Before the first poll, all rows are history.
-  if (fromMs >= atMs) return [...firedAtMs]
-  const isOdd = (at: number) => at < fromMs || at > atMs
-  const odd = firedAtMs.filter(isOdd)
+  if (fromMs >= atMs) return firedAtMs.toSorted((a, b) => a - b)
+  const odd: number[] = []
+  const readable: number[] = []
+  for (const [index, at] of firedAtMs.entries()) {
+    const arrival = arrivalOf(announced, at, fromMs, atMs)
+    const likely =
+      pages > 1 || arrival.fromMs === arrival.untilMs
+        ? undefined
+        : likelyArrival(announced, ruleIds[index] ?? [], arrival)
+    if (likely === undefined && isOdd(at, fromMs, atMs)) odd.push(at)
+    else readable.push(likely ?? at)
+  }
+  odd.sort((a, b) => a - b)
   const events = eventsOf({ startMs: Number.NEGATIVE_INFINITY, counted: 0 }, odd, () => 0)
   let before = 0
-  const spread = odd.map((at) => {
+  for (const at of odd) {
     while ((events[before] ?? Number.POSITIVE_INFINITY) <= at) before++
-    return Math.round(fromMs + ((before - 0.5) / events.length) * (atMs - fromMs))
-  })
-  return [...firedAtMs.filter((at) => !isOdd(at)), ...spread].sort((a, b) => a - b)
+    readable.push(Math.round(fromMs + ((before - 0.5) / events.length) * (atMs - fromMs)))
+  }
+  return readable.sort((a, b) => a - b)
 }
 
-/** What alerts say of the announced evaluations; a row can be read between two polls, whatever its clock shows. */
+function isOdd(at: number, fromMs: number, atMs: number): boolean {
+  return at < fromMs || at > atMs
+}
+
+/**
+ * With more late rows than this, the clock of every row says only when it could not be read yet: dated 20 s early at 2,000 units, forty
+ * announced rules cost 0.17 to 0.18 of even, with 0.25 0.21 to 0.26; half of the rows up to two hours early 0.17, with 0.5 0.14.
+ */
+const lateShareMax = 0.1
+/** A row's part of the share of late rows: about the last fifty count. */
+const lateStep = 0.02
+
+/** A row can be read between two polls, whatever its clock shows. */
+function arrivalOf({ lateShare }: Announced, at: number, fromMs: number, atMs: number): Arrival {
+  if (at > atMs) return { fromMs, untilMs: atMs }
+  if (at < fromMs || lateShare > lateShareMax) return { fromMs: Math.max(at, fromMs), untilMs: atMs }
+  return { fromMs: at, untilMs: at }
+}
+
+/** What alerts say of the announced evaluations. */
 function learnAnnounced(
   { announced }: Memory,
   { forecast }: Expectation,
@@ -130,8 +168,12 @@ function learnAnnounced(
   if (announced.rules.length === 0) return
   notePassed(announced, fromMs, atMs, likelihoodAt(forecast, atMs))
   if (pages > 1) return
-  for (const [index, at] of firedAtMs.entries())
-    noteAlert(announced, ruleIds[index] ?? [], Math.min(Math.max(at, fromMs), atMs))
+  for (const [index, at] of firedAtMs.entries()) {
+    announced.lateShare += lateStep * (Number(isOdd(at, fromMs, atMs)) - announced.lateShare)
+    const arrival = arrivalOf(announced, at, fromMs, atMs)
+    // What may have come at any time of an outage says nothing of evaluations, and would take long to count.
+    if (arrival.untilMs - arrival.fromMs <= outageMs) noteAlert(announced, ruleIds[index] ?? [], arrival)
+  }
 }
 
 /** Parts of the rate and policies are judged by what they knew at the last poll: no poll could have come in between. */

@@ -1,4 +1,5 @@
-import { describeAnnounced, isReadingDue, noteReading, useLearned } from './announced/evidence.ts'
+import { isFarAhead } from '../lib/waits.ts'
+import { type Announced, describeAnnounced, noteReading, useLearned } from './announced/evidence.ts'
 import { type EvaluationDay, evaluationDay, followAnnounced } from './announced/follow.ts'
 import { type DayForecast, forecastBudgetDay, outlookAt } from './forecast/outlook.ts'
 import { learnedAlerts } from './forecast/profile.ts'
@@ -240,6 +241,28 @@ class LearnedSchedule implements Schedule {
   #knowsMore({ total, secondGain }: Phase): boolean {
     return isProven(secondGain, false) && (total >= 1.5 * this.#lookedAt || total < this.#lookedAt)
   }
+}
+
+/** With fewer units a day, no page of rules is bought. */
+const unitsToRead = 200
+/** The share of the units that pages of rules may cost while polls follow the announcements, and while they do not. */
+const paidShare = { following: 0.02, testing: 0.005 }
+const hourMs = 3_600_000
+const checkMs = 6 * hourMs
+/** The second reading comes half an hour after the first; after each reading that was of no use the pause is longer. */
+const testMs = hourMs / 2
+const testFactor = 4
+const testMsMax = 8 * 24 * hourMs
+
+/** Whether to read the rules now: for the first time, or to see whether what they announced is still right. */
+function isReadingDue({ reading, follows }: Announced, nowMs: number, unitsPerDay: number): boolean {
+  const { atMs, pages, useless } = reading
+  if (unitsPerDay < unitsToRead) return false
+  if (atMs === null || isFarAhead(atMs, nowMs)) return true
+  const share = follows ? paidShare.following : paidShare.testing
+  const paidMs = (24 * hourMs * pages) / (share * unitsPerDay)
+  const pauseMs = useless === 0 ? checkMs : Math.min(testMsMax, testMs * testFactor ** (useless - 1))
+  return nowMs >= atMs + Math.max(paidMs, pauseMs)
 }
 
 function memoryState(saved: unknown, restored: Memory | undefined): ScheduleView['memory'] {

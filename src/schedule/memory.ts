@@ -240,6 +240,8 @@ const memorySchema = earlierSchema.extend({
       delays: each(amount, delaySeconds),
       explained: amount,
       other: amount,
+      // Not stored by earlier versions.
+      lateShare: amount.default(0),
       winnings: amount,
       follows: z.boolean(),
       inUse: z.object({ hour: z.number(), density: each(amount, delaySeconds), otherShare: amount }),

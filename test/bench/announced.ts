@@ -15,6 +15,8 @@ interface AnnouncedHistory {
   readonly unitsPerDay: number
   /** From this day on, all evaluations are half a minute later than before. */
   readonly movesOnDay?: number
+  /** What the clock of a row says that can be read at an instant; the instant itself where left out. */
+  readonly datedMs?: (readableMs: number, index: number) => number
   /** From this day on, what is announced is wrong. */
   readonly wrongFromDay?: number
 }
@@ -34,6 +36,26 @@ interface AnnouncedResult {
   readonly schedule: Schedule
 }
 
+/** What clocks of rows say that were published at an instant; of truly announced evaluations. */
+export const datedOtherwise: Readonly<Record<string, (readableMs: number, index: number) => number>> = {
+  'dated a minute and a half before': (at) => at - 90_000,
+  'dated twenty seconds before': (at) => at - 20_000,
+  'dated at any time of the five minutes before': (at, index) => at - Math.floor(partOf(index) * 300_000),
+  'dated as if in another zone, 3:30 h before': (at) => at - 12_600_000,
+  'dated an hour ahead': (at) => at + 3_600_000,
+  'dated by the minute': (at) => Math.floor(at / 60_000) * 60_000,
+  'dated by the hour': (at) => Math.floor(at / 3_600_000) * 3_600_000,
+  'every second one dated up to two hours before': (at, index) =>
+    index % 2 === 0 ? at : at - Math.floor(partOf(index) * 7_200_000),
+  'one in ten dated up to an hour before': (at, index) =>
+    index % 10 > 0 ? at : at - Math.floor(partOf(index) * 3_600_000),
+}
+
+/** A part from 0 to 1 that is evenly spread over neighbouring indices. */
+function partOf(index: number): number {
+  return (index * 0.618034) % 1
+}
+
 const dayMs = 86_400_000
 const movedMs = 30_000
 const rules = Array.from({ length: 40 }, (_, index) => ({ id: index + 10 }))
@@ -45,6 +67,7 @@ export function simulateAnnounced(history: AnnouncedHistory): AnnouncedResult {
   const { startMs } = budgetDay(benchStartMs, options)
   const dayOf = (atMs: number) => Math.floor((atMs - startMs) / dayMs)
   const { fired, shownAt } = sandboxRules(history, startMs)
+  const datedMs = history.datedMs ?? ((readableMs: number) => readableMs)
   const lags: number[] = []
   const followed: boolean[] = []
   const spent = new Map<number, number>()
@@ -54,6 +77,7 @@ export function simulateAnnounced(history: AnnouncedHistory): AnnouncedResult {
     const day = budgetDay(nowMs, options)
     const spend = () => spent.set(day.startMs, (spent.get(day.startMs) ?? 0) + 1)
     const budget = () => ({ unitsPerDay, unitsLeft: unitsPerDay - (spent.get(day.startMs) ?? 0), day })
+    const firstSeen = lags.length
     const seen: typeof fired = []
     for (let next = fired[lags.length]; next && next.atMs <= nowMs; next = fired[lags.length]) {
       lags.push(nowMs - next.atMs)
@@ -61,7 +85,7 @@ export function simulateAnnounced(history: AnnouncedHistory): AnnouncedResult {
     }
     schedule.observe({
       ...{ atMs: nowMs, ok: true, pages: 1, pagesLeft: 'none' },
-      firedAtMs: seen.map(({ atMs }) => atMs),
+      firedAtMs: seen.map(({ atMs }, index) => datedMs(atMs, firstSeen + index)),
       ruleIds: seen.map(({ ruleId }) => [String(ruleId)]),
     })
     polls++

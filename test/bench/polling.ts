@@ -1,6 +1,6 @@
 import { createSchedule } from '../../src/schedule/create.ts'
 import { evenLags, simulate, summarizeLags } from '../../src/schedule/simulate.ts'
-import { simulateAnnounced } from './announced.ts'
+import { datedOtherwise, simulateAnnounced } from './announced.ts'
 import { benchOptions, type Comparison, compare } from './compare.ts'
 import { compareKind } from './compare-kind.ts'
 import { hostileKinds } from './hostile.ts'
@@ -158,14 +158,20 @@ function announced(): void {
   say('')
   row(['announced', 'mean ours/even', 'of each seed', 'p99 ours/even', 'pages of rules'])
   row(Array(5).fill('---'))
-  for (const how of ['true', 'unread', 'wrong', 'noisy', 'null'] as const) {
+  const kinds = (['true', 'unread', 'wrong', 'noisy', 'null'] as const).map((how) => ({ how, name: how }))
+  const dated = Object.entries(datedOtherwise).map(([name, datedMs]) => ({
+    how: 'true' as const,
+    name,
+    datedMs,
+  }))
+  for (const { name, ...kind } of [...kinds, ...dated]) {
     const results = Array.from({ length: onlySeeds ?? 12 }, (_, index) =>
-      simulateAnnounced({ how, seed: 300 + index, days: 8, unitsPerDay: 2_000 }),
+      simulateAnnounced({ ...kind, seed: 300 + index, days: 8, unitsPerDay: 2_000 }),
     )
     const means = results.map(({ mean }) => mean)
     const average = (values: readonly number[]) => values.reduce((sum, each) => sum + each, 0) / values.length
     row([
-      how,
+      name,
       average(means).toFixed(3),
       `${ratio(Math.min(...means))} to ${ratio(Math.max(...means))}`,
       ratio(average(results.map(({ p99 }) => p99))),

@@ -1,23 +1,27 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { describePreview } from '../../src/cli/plan-picture.ts'
-import {
-  announcedText,
-  evaluationsBetween,
-  latestBefore,
-  type RuleTimes,
-  readRules,
-} from '../../src/schedule/announced/evidence.ts'
+import { announcedText, describePreview } from '../../src/cli/plan-picture.ts'
+import { evaluationsBetween, type RuleTimes, readRules } from '../../src/schedule/announced/evidence.ts'
 import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
 import { previewPlan } from '../../src/schedule/preview.ts'
 import type { Schedule } from '../../src/schedule/schedule.ts'
-import { simulateAnnounced } from '../bench/announced.ts'
+import { datedOtherwise, simulateAnnounced } from '../bench/announced.ts'
 import { benchOptions } from '../bench/compare.ts'
 
 const long = process.env['LONG'] === '1'
 const minuteMs = 60_000
 const dayMs = 86_400_000
 const noonMs = Date.parse('2026-11-21T12:00:00Z')
+
+interface Learned {
+  readonly explained: number
+  readonly other: number
+  readonly lateShare: number
+}
+
+function learnedBy(schedule: Schedule): Learned {
+  return (schedule.snapshot() as { announced: Learned }).announced
+}
 
 describe('announced evaluations', () => {
   let schedule: Schedule
@@ -35,6 +39,51 @@ describe('announced evaluations', () => {
     expect(unitsPerDayMax).toBeLessThanOrEqual(2_000)
     // Nobody waits for longer than five even intervals.
     expect(gapMsMax).toBeLessThanOrEqual((5 * dayMs) / 2_000 + 1_000)
+  })
+
+  it.each(Object.entries(datedOtherwise))(
+    'that are true are followed where rows are %s: a mean of 0.2 of even polls',
+    (_, datedMs) => {
+      const { mean, p99, followed } = simulateAnnounced({
+        ...{ how: 'true', seed: 303, days: 3, unitsPerDay: 2_000, datedMs },
+      })
+      expect(followed.at(-1)).toBe(true)
+      expect(mean).toBeLessThanOrEqual(0.2)
+      expect(p99).toBeLessThanOrEqual(0.5)
+    },
+  )
+
+  it.each(Object.entries(datedOtherwise))(
+    'that are wrong are not followed where rows are %s, and do no harm',
+    (_, datedMs) => {
+      const history = { seed: 303, days: long ? 8 : 3, unitsPerDay: 2_000, datedMs }
+      const { mean, followed, schedule } = simulateAnnounced({ ...history, how: 'wrong' })
+      expect(followed.at(-1)).toBe(false)
+      const { explained, other } = learnedBy(schedule)
+      expect(explained / (explained + other)).toBeLessThan(0.1)
+      // The means of one seed scatter by a few hundredths.
+      expect(mean).toBeLessThanOrEqual(1.05)
+    },
+  )
+
+  it('learn nothing of rows that may have come at any time of an outage; what is known of late rows survives a restart', () => {
+    const datedMs = (at: number) => at - 90_000
+    const late = simulateAnnounced({ how: 'true', seed: 15, days: 1, unitsPerDay: 1_000, datedMs }).schedule
+    const saved = late.snapshot() as { recent: { atMs: number } }
+    const before = learnedBy(late)
+    expect(before.lateShare).toBeGreaterThan(0.1)
+    const restored = createSchedule(benchOptions(1_000), JSON.parse(JSON.stringify(saved)))
+    expect(learnedBy(restored)).toEqual(before)
+    const restMs = saved.recent.atMs
+    const budget = { unitsPerDay: 1_000, unitsLeft: 500, day: budgetDay(restMs, benchOptions(1_000)) }
+    restored.next(restMs, budget)
+    const outageMs = 2 * 3_600_000
+    restored.observe({
+      ...{ atMs: restMs + outageMs, ok: true, pages: 1, pagesLeft: 'none' },
+      firedAtMs: Array.from({ length: 40 }, () => restMs - minuteMs),
+      ruleIds: Array.from({ length: 40 }, (_, index) => [String(index + 10)]),
+    })
+    expect(learnedBy(restored)).toMatchObject({ explained: before.explained, other: before.other })
   })
 
   it.each(['wrong', 'noisy', 'null'] as const)(
@@ -177,7 +226,7 @@ describe('a reading of the rules', () => {
     expect(second.confirmed).toBe(1)
     const [times] = second.rules
     expect(between(times, noonMs, noonMs + 610 * minuteMs)).toEqual([600, 605, 610])
-    expect(latestBefore(times as RuleTimes, noonMs + 300 * minuteMs)).toBeNaN()
+    expect(between(times, noonMs - dayMs, noonMs + 300 * minuteMs)).toEqual([])
   })
 
   it('shows a single evaluation where the last one is not known, and nothing of a rule without a next one', () => {

@@ -1,4 +1,5 @@
 import { isFarAhead } from '../../lib/waits.ts'
+import { clamp } from '../pace/solve.ts'
 import type { AnnouncedRule, AnnouncedView, RulesReading } from '../schedule.ts'
 
 /**
@@ -20,6 +21,8 @@ export interface Announced {
   delays: number[]
   explained: number
   other: number
+  /** The part of the last rows whose clock lay before a poll that did not show them, or ahead of the poll that did. */
+  lateShare: number
   /** The logarithm of what a bet on the announcements has won so far. */
   winnings: number
   follows: boolean
@@ -47,6 +50,7 @@ export function emptyAnnounced(): Announced {
     delays,
     explained: youngCount,
     other: youngCount,
+    lateShare: 0,
     winnings: 0,
     follows: false,
     inUse: { hour: 0, density: densityOf(delays), otherShare: 0.5 },
@@ -71,52 +75,73 @@ export function noteReading(announced: Announced, { atMs, pages, rules }: RulesR
   announced.reading = { atMs, pages, useless: isUseful ? 0 : announced.reading.useless + 1 }
 }
 
-/** With fewer units a day, no page of rules is bought. */
-const unitsToRead = 200
-/** The share of the units that pages of rules may cost while polls follow the announcements, and while they do not. */
-const paidShare = { following: 0.02, testing: 0.005 }
-const checkMs = 6 * hourMs
-/** The second reading comes half an hour after the first; after each reading that was of no use the pause is longer. */
-const testMs = hourMs / 2
-const testFactor = 4
-const testMsMax = 8 * 24 * hourMs
-
-/** Whether to read the rules now: for the first time, or to see whether what they announced is still right. */
-export function isReadingDue({ reading, follows }: Announced, nowMs: number, unitsPerDay: number): boolean {
-  const { atMs, pages, useless } = reading
-  if (unitsPerDay < unitsToRead) return false
-  if (atMs === null || isFarAhead(atMs, nowMs)) return true
-  const share = follows ? paidShare.following : paidShare.testing
-  const paidMs = (24 * hourMs * pages) / (share * unitsPerDay)
-  const pauseMs = useless === 0 ? checkMs : Math.min(testMsMax, testMs * testFactor ** (useless - 1))
-  return nowMs >= atMs + Math.max(paidMs, pauseMs)
+/** The first instant at which a row could be read, as far as polls show: between two instants, or at one. */
+export interface Arrival {
+  readonly fromMs: number
+  readonly untilMs: number
 }
 
-/** An alert that a poll saw first: `readableMs` is when its row could be read, as far as polls show. */
-export function noteAlert(announced: Announced, ruleIds: readonly string[], readableMs: number): void {
-  let best: { rule: RuleTimes; second: number; share: number } | undefined
-  for (const rule of announced.rules) {
-    if (!ruleIds.includes(rule.id)) continue
-    const second = Math.floor((readableMs - latestBefore(rule, readableMs)) / 1_000)
-    if (!(second < delaySeconds)) continue
-    const share = explainedShare(announced, rule, second)
-    if (!best || share > best.share) best = { rule, second, share }
-  }
-  const share = best?.share ?? 0
+/** The rule that explains an alert best, with the delays that its evaluations then had. */
+interface Origin {
+  readonly rule: RuleTimes
+  /** How likely it is that the alert comes from one of them, and not by chance. */
+  readonly share: number
+  /** Each with its part of 1, and the instant that it leads to. */
+  readonly delays: readonly { second: number; atMs: number; part: number }[]
+}
+
+/** An alert that a poll saw first. Where only an interval is known, delays count as the alerts before make them likely. */
+export function noteAlert(announced: Announced, ruleIds: readonly string[], arrival: Arrival): void {
+  const origin = originOf(announced, ruleIds, arrival)
+  const share = origin?.share ?? 0
   announced.explained += share
   announced.other += 1 - share
-  if (best) {
-    best.rule.fired += share
-    announced.delays[best.second] = (announced.delays[best.second] ?? 0) + share
-  }
+  if (origin) origin.rule.fired += share
+  for (const { second, part } of origin?.delays ?? [])
+    announced.delays[second] = (announced.delays[second] ?? 0) + share * part
   if (announced.explained + announced.other > alertsMax) halve(announced)
 }
 
-/** How likely it is that an alert so long after an evaluation of its rule comes from it, and not by chance. */
-function explainedShare({ inUse, explained, other }: Announced, rule: RuleTimes, second: number): number {
-  const cycleSeconds = (rule.periodMs || hourMs) / 1_000
-  const byRule = explained * (inUse.density[second] ?? 0)
-  return byRule / (byRule + other / cycleSeconds)
+/** When an alert could probably first be read; undefined where chance explains it better than announced evaluations do. */
+export function likelyArrival(announced: Announced, ruleIds: readonly string[], arrival: Arrival) {
+  const { share, delays } = originOf(announced, ruleIds, arrival) ?? { share: 0, delays: [] }
+  if (share < 0.5) return undefined
+  return Math.round(delays.reduce((mean, { atMs, part }) => mean + part * atMs, 0))
+}
+
+function originOf(
+  { rules, inUse, explained, other }: Announced,
+  ruleIds: readonly string[],
+  arrival: Arrival,
+): Origin | undefined {
+  const seconds = Math.max(1, (arrival.untilMs - arrival.fromMs) / 1_000)
+  let best: Origin | undefined
+  for (const rule of rules) {
+    if (!ruleIds.includes(rule.id)) continue
+    const { chance, delays } = delaysOf(rule, inUse.density, arrival)
+    const byRule = explained * chance
+    const byChance = (other * seconds) / ((rule.periodMs || hourMs) / 1_000)
+    const share = byRule / (byRule + byChance)
+    if (byRule > 0 && share > (best?.share ?? 0)) best = { rule, share, delays }
+  }
+  return best
+}
+
+/** The delays after evaluations that lead into an arrival, and the chance of all together. */
+function delaysOf(rule: RuleTimes, density: readonly number[], { fromMs, untilMs }: Arrival) {
+  const evaluations = evaluationsBetween(rule, fromMs - delaySeconds * 1_000, untilMs)
+  const found: Origin['delays'][number][] = []
+  let chance = 0
+  for (let each = 0; each < evaluations.count; each++) {
+    const evaluatedMs = evaluations.startMs + each * evaluations.stepMs
+    const last = Math.min(delaySeconds - 1, Math.floor((untilMs - evaluatedMs) / 1_000))
+    for (let second = Math.max(0, Math.floor((fromMs - evaluatedMs) / 1_000)); second <= last; second++) {
+      const part = density[second] ?? 0
+      chance += part
+      found.push({ second, atMs: clamp(evaluatedMs + (second + 0.5) * 1_000, fromMs, untilMs), part })
+    }
+  }
+  return { chance, delays: found.map((delay) => ({ ...delay, part: delay.part / chance })) }
 }
 
 /** Counts the evaluations between two instants, each by how likely alerts were then. */
@@ -162,25 +187,13 @@ export function judgeAnnounced(
   announced.follows = announced.winnings >= (announced.follows ? winningsToStay : winningsToFollow)
 }
 
-/** How many rules are named at most: in all, and in a sentence. */
+/** How many rules are named at most. */
 const namedMax = 20
-const inTextMax = 5
 
 export function describeAnnounced({ follows, rules }: Announced): AnnouncedView | null {
   if (rules.length === 0) return null
   const named = rules.toSorted((a, b) => b.fired - a.fired).slice(0, namedMax)
   return { follows, ruleCount: rules.length, rules: named.map(({ id, name }) => ({ id, name })) }
-}
-
-/** A sentence for people. It names the rules only while polls follow them. The names are text from the API. */
-export function announcedText({ follows, ruleCount, rules }: AnnouncedView): string {
-  const newest = ruleCount < rulesMax ? '' : 'the newest '
-  const count = `${newest}${ruleCount} ${ruleCount === 1 ? 'rule' : 'rules'}`
-  if (!follows)
-    return `The API announces evaluations of ${count}; polls do not follow them, as far as alerts have shown.`
-  const shown = rules.slice(0, inTextMax).map(({ id, name }) => (name === '' ? id : `${id} ${name}`))
-  const more = ruleCount > shown.length ? ` and ${ruleCount - shown.length} more` : ''
-  return `Polls follow the evaluations that the API announces of ${count} (${shown.join(', ')}${more}).`
 }
 
 function meanRate(rules: readonly RuleTimes[]): number {
@@ -229,7 +242,7 @@ const toleranceMs = 1_500
 const periodMsMin = 60_000
 const nameCharsMax = 60
 /** Rules are shown newest first; of those that announce an evaluation, so many are taken in. */
-const rulesMax = 500
+export const rulesMax = 500
 
 /** Takes over a reading of all rules. `confirmed` counts the rules that were evaluated when the reading before had announced it. */
 export function readRules(
@@ -270,13 +283,6 @@ function timesOf(old: RuleTimes | undefined, nextMs: number, lastMs: number | nu
 function isExpectedAt({ nextMs, periodMs }: RuleTimes, atMs: number): boolean {
   const periods = (atMs - nextMs) / periodMs
   return periodMs > 0 && Math.abs(periods - Math.round(periods)) * periodMs <= toleranceMs
-}
-
-/** The latest evaluation at or before an instant; NaN where none is known. */
-export function latestBefore({ nextMs, firstMs, periodMs }: RuleTimes, atMs: number): number {
-  if (atMs < firstMs) return Number.NaN
-  if (periodMs > 0) return nextMs + Math.floor((atMs - nextMs) / periodMs) * periodMs
-  return atMs < nextMs ? firstMs : nextMs
 }
 
 /** The evaluations of a rule in `(fromMs, toMs]`: the first of them, and how many follow at which distance. */

@@ -50,25 +50,32 @@ export function emptyGuard(): Guard {
   return { won: wonAtFirst, dayStartMs: null, seen: 0, long: 0, heap: 0 }
 }
 
+/** One poll and the one before it, with what it saw. */
+interface Waited {
+  readonly fromMs: number
+  readonly atMs: number
+  readonly firedAtMs: readonly number[]
+  /** When each could probably be read, in any order. */
+  readonly readableMs: readonly number[]
+}
+
 /**
- * Counts what the alerts of one poll waited. Not called after an outage, which is not the plan's fault. The poll before, at `fromMs`,
- * did not show an alert that had fired by then: its row came late, for whichever polls, so its wait begins in the middle of the gap.
+ * Counts what the alerts of one poll waited. Not called after an outage, which is not the plan's fault. Waits
+ * begin when a row could probably be read; for p99, where nobody knows how much of the gap a late row waited, all of it counts.
  */
 export function noteWaits(
   guard: Guard,
   day: BudgetDay,
   unitsPerDay: number,
-  { fromMs, atMs, firedAtMs }: { fromMs: number; atMs: number; firedAtMs: readonly number[] },
+  { fromMs, atMs, firedAtMs, readableMs }: Waited,
 ): void {
   beginGuardedDay(guard, day)
   const gapMs = (day.endMs - day.startMs) / unitsPerDay
   guard.seen += firedAtMs.length
   guard.heap = Math.max(guard.heap, firedAtMs.length)
-  for (const at of firedAtMs) {
-    // Of such a row nobody knows how much of the gap it waited: for p99 all of it counts.
-    if (atMs - Math.max(at, fromMs) > longIntervals * gapMs) guard.long++
-    const readableMs = at < fromMs || at > atMs ? (fromMs + atMs) / 2 : at
-    const lost = (atMs - evenPollAfter(day, gapMs, readableMs)) / (gapMs / 2)
+  for (const at of firedAtMs) if (atMs - Math.max(at, fromMs) > longIntervals * gapMs) guard.long++
+  for (const at of readableMs) {
+    const lost = (atMs - evenPollAfter(day, gapMs, at)) / (gapMs / 2)
     guard.won += allowedExcess - lost
   }
 }
