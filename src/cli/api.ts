@@ -70,7 +70,7 @@ function readCall(method: string, text: string, { query = [], data }: Options) {
   const [pathname = '', ...rest] = text.split('?')
   const found = matchPath(pathname)
   if (found === undefined)
-    throw new UsageError(`There is no endpoint ${pathname}; there are:\n${endpointLines().join('\n')}`)
+    throw new UsageError(`There is no endpoint ${pathname}; api --help lists those that there are.`)
   const { path, instrument } = found
   const endpoint = endpointOf(path)
   if (endpoint.method !== method) throw new UsageError(`${path} takes ${endpoint.method}, not ${method}.`)

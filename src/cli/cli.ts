@@ -35,13 +35,18 @@ export async function createProgram(words: readonly string[]): Promise<Command> 
     .version(version)
     .addOption(new Option('--log-level <level>', 'how much the log says').choices(logLevels))
     .configureHelp({ subcommandTerm: (each) => `${each.name()} ${each.usage()}` })
-    .showHelpAfterError('(--help lists what there is)')
+    .configureOutput({ outputError: (text) => printError(`${oneLine(text)} (--help lists what there is)`) })
     .exitOverride()
   for (const name of commandNames) {
     const command = words.includes(name) ? await load[name]() : listed(name)
     program.addCommand(command.exitOverride().copyInheritedSettings(program))
   }
   return program
+}
+
+/** The library puts what may have been meant on a line of its own. */
+function oneLine(text: string): string {
+  return text.trim().replace(/\s+/g, ' ')
 }
 
 export const commandNames = Object.keys(commandTexts) as readonly CommandName[]

@@ -104,7 +104,7 @@ describe('api --dry-run', () => {
     ],
     [
       ['GET', '/api/v1/price'],
-      /There is no endpoint \/api\/v1\/price; there are:\n {2}GET {2}\/api\/v1\/instruments /,
+      /There is no endpoint \/api\/v1\/price; api --help lists those that there are\.$/,
     ],
     [['POST', '/api/v1/board'], /takes GET, not POST/],
     [['GET', '/api/v1/board', '--query', 'group'], /--query: "group" is not NAME=VALUE/],

@@ -132,6 +132,9 @@ describe('a wrong command line ends with exit code 2 and a sentence', () => {
       const { code, err } = await cli(line)
       expect([code, err]).toEqual([2, expect.stringMatching(/\S/)])
       expect(err).not.toMatch(/unexpected:|No bridge answers/)
+      // Nothing at all, or a group of commands alone, is answered by the list of what there is.
+      const isUnnamed = line.length === 0 || (line.length === 1 && line[0] === 'silence')
+      expect(err).toMatch(isUnnamed ? /^Usage: / : /^[^\n]+\n$/)
     },
   )
 
