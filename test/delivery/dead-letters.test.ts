@@ -128,6 +128,19 @@ describe('dead letters', () => {
     expect((await read()).refusedInARow).toBe(34)
   })
 
+  it('that were sent before they were too old are refusals, as of a sink that asks everybody to wait', async () => {
+    const { queues, sender } = rig(server, ['hook'])
+    const sink = testSink('hook', () => ({
+      ...{ kind: 'retry', reason: 'rate_limited', sinkFault: true, afterMs: 300 },
+      answer: { status: 429, text: 'later' },
+    }))
+    sender([sink], { settings: { expireAfterMs: 1_000 } })
+    await queues.enqueue(Array.from({ length: 5 }, (_, at) => deliveryJob('hook', at + 1)))
+    const read = () => readSinkQueue('hook', queues, 0)
+    await until('all expired', async () => (await read()).counts.failed === 5)
+    expect(await read()).toMatchObject({ refusedInARow: 5, lastDeadReason: 'expired: too old for this sink' })
+  })
+
   it('that one order has put back are not changed by another that had read them before', async () => {
     const own = await refused(1)
     const queue = own.queues.queue('hook')

@@ -111,7 +111,9 @@ local dead = fieldsOf(redis.call('ZREVRANGE', KEYS[6], 0, 0)[1], 'finishedOn', '
 local since = (tonumber(done[1] or 0) or 0) + 1
 local refused, sent = redis.call('ZCOUNT', KEYS[6], since, '+inf'), 0
 for _, id in ipairs(redis.call('ZREVRANGEBYSCORE', KEYS[6], '+inf', since, 'LIMIT', 0, ${newestLetters})) do
-  if fieldsOf(id, 'failedReason')[1] ~= ARGV[3] then sent = sent + 1 end
+  -- Each attempt left a record, and giving up another one.
+  local isSent = fieldsOf(id, 'failedReason')[1] ~= ARGV[3] or redis.call('LLEN', KEYS[7] .. id .. ':logs') > 1
+  if isSent then sent = sent + 1 end
   if sent == ${sentMin} then break end
 end
 if sent < ${sentMin} then refused = sent end
