@@ -1,3 +1,6 @@
+import { pausesMs } from './backoff.ts'
+import type { QueueSettings, Tuning } from './settings.ts'
+
 /**
  * The circuit breaker of one sink. Pure: takes each attempt, returns the next state and how long to hold the sink's
  * queue. It opens when `faultsToOpen` attempts in a row failed because of the sink, with at least two alerts: a sink that
@@ -57,6 +60,23 @@ export interface BreakerLimits {
   readonly probesARound: number
   readonly firstPauseMs: number
   readonly pauseMsMax: number
+}
+
+/** Pauses are never longer than those of the sink's own retry policy. */
+export function limitsFor({ settings, tuning }: BreakerSettings): BreakerLimits {
+  const { initialDelayMs } = settings.retry
+  const longestMs = pausesMs(settings.retry).at(-1) ?? initialDelayMs
+  return {
+    faultsToOpen: tuning.faultsToOpen,
+    probesARound: tuning.probesARound,
+    firstPauseMs: Math.min(initialDelayMs, tuning.probePauseMsMax),
+    pauseMsMax: Math.min(longestMs, tuning.probePauseMsMax),
+  }
+}
+
+interface BreakerSettings {
+  readonly settings: Pick<QueueSettings, 'retry'>
+  readonly tuning: Tuning
 }
 
 interface BreakerStep {

@@ -5,7 +5,6 @@ import type { BreakerStore, StoredBreaker } from '../store/breakers.ts'
 import { redisErrorText } from '../store/redis-errors.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { pausesMs } from './backoff.ts'
 import {
   afterAttempt,
   type Breaker,
@@ -13,9 +12,10 @@ import {
   type BreakerLimits,
   type ClockReading,
   closedBreaker,
+  limitsFor,
   openBreaker,
 } from './breaker.ts'
-import { chooseProbe, seekProbe } from './probe.ts'
+import { chooseProbe, ProbeTimer, seekProbe } from './probe.ts'
 import { promoteDelayed } from './queue-view.ts'
 import type { AlertQueue } from './queues.ts'
 import { Recovery } from './recovery.ts'
@@ -78,12 +78,13 @@ export class Circuit {
   #width = Number.POSITIVE_INFINITY
   #recovery: Recovery | undefined
   #looked = false
-  #probe: NodeJS.Timeout | undefined
+  readonly #probe: ProbeTimer
+  /** Until the last pause is stored. */
+  #pausing = Promise.resolve()
   #stopped = false
 
   constructor(options: CircuitOptions, before?: CircuitBefore) {
     this.#options = options
-    const { settings, tuning } = options
     if (before) {
       const { circuit, sameReceiver } = before
       this.#breaker = circuit.#breaker
@@ -92,15 +93,8 @@ export class Circuit {
       this.#recovery = circuit.#recovery
       this.#looked = circuit.#looked
     }
-    // Pauses are never longer than those of the sink's own retry policy.
-    const { initialDelayMs } = settings.retry
-    const longestMs = pausesMs(settings.retry).at(-1) ?? initialDelayMs
-    this.#limits = {
-      faultsToOpen: tuning.faultsToOpen,
-      probesARound: tuning.probesARound,
-      firstPauseMs: Math.min(initialDelayMs, tuning.probePauseMsMax),
-      pauseMsMax: Math.min(longestMs, tuning.probePauseMsMax),
-    }
+    this.#limits = limitsFor(options)
+    this.#probe = new ProbeTimer(options.sending, () => this.#seekProbe())
   }
 
   /** An open breaker that came from `before` or from Redis continues to probe. */
@@ -111,7 +105,7 @@ export class Circuit {
   /** From now on it changes nothing: a lane that ends does not hold the queue of the new lane of the same sink. */
   stop(): void {
     this.#stopped = true
-    clearTimeout(this.#probe)
+    this.#probe.stop()
   }
 
   state(): CircuitState {
@@ -143,11 +137,18 @@ export class Circuit {
     this.#options.widthChanged()
     if (step.change === 'opened') this.#endRecovery()
     if (step.change === 'opened') void this.#store()
+    const failed = failedProbe && step.breaker.state === 'open' ? step.breaker.probes : undefined
+    const pausing = this.#pause(step.holdMs, failed)
+    if (step.holdMs !== undefined) this.#pausing = pausing
     if (step.change !== undefined) this.#report(event.reason)
     if (step.change === 'closed') this.#beginRecovery()
-    if (step.holdMs !== undefined) await this.hold(step.holdMs)
-    if (failedProbe && step.breaker.state === 'open') await this.#failed(step.breaker.probes)
-    if (step.holdMs !== undefined) this.#probeIn(step.holdMs)
+    await pausing
+  }
+
+  async #pause(holdMs: number | undefined, failedProbes: number | undefined): Promise<void> {
+    if (holdMs !== undefined) await this.hold(holdMs)
+    if (failedProbes !== undefined) await this.#failed(failedProbes)
+    if (holdMs !== undefined) this.#probeIn(holdMs)
   }
 
   /** Over all replicas; never shortens a hold. It starts the window of the sink's rate limit anew. */
@@ -198,12 +199,13 @@ export class Circuit {
   /** An operator does not want to wait for the next probe. Throws what Redis throws. */
   async probeNow(): Promise<void> {
     const { sink, queue, breakers } = this.#options
+    await this.#pausing // or it would be stored after it is ended here
     const isKept = this.isOpen || (await within(commandTimeoutMs, 'reading the breaker', breakers.read(sink)))
     if (!isKept) throw new UserError(`Sink ${sink} is not resting.`)
     await within(commandTimeoutMs, 'ending the hold', queue.removeRateLimitKey())
     if (!this.isOpen) return void (await seekProbe(queue, 0))
     this.#heldUntilMs = 0
-    this.#probeIn(0)
+    if (!this.#stopped) this.#probe.order()
   }
 
   #now(): ClockReading {
@@ -223,7 +225,7 @@ export class Circuit {
     this.#options.widthChanged()
     metrics.circuitOpen.set({ sink }, state === 'open' ? 1 : 0)
     log[state === 'open' ? 'error' : 'info']({ sink, state, reason }, 'delivery.breaker')
-    if (state === 'closed') clearTimeout(this.#probe)
+    if (state === 'closed') this.#probe.stop()
     try {
       onBreaker?.({ sink, state, reason })
     } catch (error) {
@@ -238,9 +240,8 @@ export class Circuit {
   }
 
   #probeIn(forMs: number): void {
-    clearTimeout(this.#probe)
-    if (this.#stopped || !this.isOpen) return
-    this.#probe = setTimeout(() => void this.#seekProbe(), forMs + probeSlackMs)
+    if (this.#stopped || !this.isOpen) this.#probe.stop()
+    else this.#probe.start(forMs)
   }
 
   /** The pause is over. If nothing waits to go out, an alert that would go later, perhaps in hours, is the probe. */
@@ -297,4 +298,3 @@ export class Circuit {
 const commandTimeoutMs = 5_000
 /** After so many looks without a confirmation, the process that opened the breaker is gone. */
 const looksMissed = 12
-const probeSlackMs = 100

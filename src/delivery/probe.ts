@@ -18,6 +18,49 @@ export async function seekProbe(queue: AlertQueue, turn: number, random = Math.r
   return within(timeoutMs, 'seeking a probe', seek())
 }
 
+/** Seeks a probe when its time has come. */
+export class ProbeTimer {
+  readonly #sending: () => number
+  readonly #seek: () => Promise<void>
+  #timer: NodeJS.Timeout | undefined
+  /** An operator does not want to wait for the next one. */
+  #isOrdered = false
+
+  /** `sending`: how many alerts are on their way to the sink. `seek` never rejects. */
+  constructor(sending: () => number, seek: () => Promise<void>) {
+    this.#sending = sending
+    this.#seek = seek
+  }
+
+  start(forMs: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#due(), forMs + slackMs)
+  }
+
+  order(): void {
+    this.#isOrdered = true
+    this.start(0)
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+    this.#isOrdered = false
+  }
+
+  #due(): void {
+    // What began before the pause says nothing of the sink now, and ends within the sink's timeout.
+    if (this.#isOrdered && this.#sending() > 0) {
+      this.start(orderedEveryMs)
+      return
+    }
+    this.#isOrdered = false
+    void this.#seek()
+  }
+}
+
+const slackMs = 100
+const orderedEveryMs = 200
+
 const turns = ['front', 'newest', 'any'] as const
 type Turn = (typeof turns)[number]
 

@@ -49,6 +49,39 @@ describe('a sink that is down', () => {
   })
 
   it.each([
+    ['at the moment when it is found to be down', 0],
+    ['while others of its sends have no answer', 3],
+  ])('is tried at once where an operator orders it %s', async (_when, late) => {
+    const { queues, sender } = rig(server, ['hook'])
+    const [allSent, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const all = 5 + late
+    const sink = testSink('hook', async ({ id }) => {
+      // In the same millisecond it would not be known which of them began before the sink was held.
+      if (sink.sends.length === all) setTimeout(allSent.resolve, 20)
+      await (id > 5 ? answered : allSent).promise
+      return unavailable
+    })
+    const probed = Promise.withResolvers<boolean>()
+    const running = sender([sink], {
+      // Without the order it would be tried after ten minutes.
+      settings: { retry: { attempts: 5, initialDelayMs: 600_000, maxDelayMs: 600_000 }, concurrency: all },
+      tuning: { faultsToOpen: 5, probePauseMsMax: 600_000 },
+      more: {
+        onBreaker: ({ state }) => {
+          sink.answer = () => delivered
+          if (state === 'open') probed.resolve(running.probe('hook'))
+        },
+      },
+    })
+    await queues.enqueue(jobs('hook', 1, all))
+    expect(await probed.promise).toBe(true)
+    // Looks for a probe come and go.
+    if (late > 0) await new Promise((resolve) => setTimeout(resolve, 500))
+    answered.resolve()
+    await until('it is tried', () => sink.sends.length > all)
+  })
+
+  it.each([
     ['its own alert is answered', 'answered', ['open', 'closed']],
     ['its lane stops', 'stopped', ['open']],
   ] as const)(
