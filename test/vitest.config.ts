@@ -1,3 +1,4 @@
+import { availableParallelism, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './support/longest-first.ts'
@@ -30,6 +31,9 @@ const computing = [
 
 const browser = 'test/browser/*.test.ts'
 
+/** Files wait for locks, leases and outages for most of their time; each process needs less than a gigabyte. */
+const maxWorkers = Math.max(availableParallelism(), Math.min(12, Math.floor(totalmem() / 1e9)))
+
 export default defineConfig({
   test: {
     // One limit for the hooks and one for the tests: a test that needs more says so itself.
@@ -41,8 +45,7 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, '../node_modules/.cache/alert-bridge-test') },
     // Tests of one file that run side by side.
     maxConcurrency: 8,
-    // Twice the cores: files wait for locks, leases and outages for most of their time.
-    maxWorkers: 4,
+    maxWorkers,
     // The sources are loaded by Node.js itself, as in the product, which also keeps what it made of them: Vitest's own
     // imports take three times as long to load, and what they load computes at half the speed.
     server: { deps: { external: [/\/(src|test\/(bench|support|model))\//] } },
