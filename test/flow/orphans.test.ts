@@ -206,8 +206,11 @@ describe('a source that is renamed', () => {
       async () => (await statusOf(after.url)).sources[0]?.reason?.includes(waits) === true,
     )
     const whileItWaits = (await statusOf(after.url)).sources[0]
+    // Polls interrupt it: the plan may know one page before the other is read.
+    const pages = 2
+    await until('history is read', () => olderPages() === pages)
     await until('history is learned from', async () => (await planOf(before.url)) > 0)
-    const [learnedFrom, pages] = [await planOf(before.url), olderPages()]
+    const learnedFrom = await planOf(before.url)
     const { budget } = (await statusOf(before.url)).sources[0] ?? {}
     const seenBefore = await redis.client().zcard(sourceKeys(prefix, 'main').seen)
     await before.app.stop()
@@ -231,7 +234,6 @@ describe('a source that is renamed', () => {
       expect(source?.budget?.unitsUsed).toBeGreaterThan(budget?.unitsUsed ?? Number.NaN)
       expect(await redis.client().zcard(sourceKeys(prefix, 'desk').seen)).toBe(seenBefore + 4)
       expect(await planOf(after.url)).toBeGreaterThan(0.9 * learnedFrom)
-      expect(pages).toBeGreaterThan(0)
       expect(olderPages()).toBe(pages)
     })
     await row.kept('its new alerts carry the new one', () => expect(idsAt(hook)).toEqual(expected.sort()))
