@@ -7,6 +7,11 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const redis = useRedis()
 
+/** How many pages of the past were read, in one go or in several. */
+function pagesTold(lines: readonly { readonly msg?: unknown; readonly pages?: unknown }[]): number {
+  return lines.reduce((sum, { msg, pages }) => sum + (msg === 'poll.history' ? Number(pages) : 0), 0)
+}
+
 it('a cold start buys pages of the past once, sends nothing of them, and a restart buys none', async () => {
   const sandbox = await startSandbox({ history: 1_500 })
   const hook = await startWebhookReceiver()
@@ -18,11 +23,10 @@ it('a cold start buys pages of the past once, sends nothing of them, and a resta
     routes: [{ sinks: [hook] }]
   `
   const first = await startApp(config)
-  await until('the pages were read', () => sandbox.requests.length >= 5)
-  await until('they are told', () =>
-    first.lines.some(({ msg, pages }) => msg === 'poll.history' && pages === 4),
-  )
-  expect(sandbox.requests.slice(0, 5).map(({ page }) => page)).toEqual([1, 2, 3, 4, 5])
+  await until('the pages were read', () => pagesTold(first.lines) === 4)
+  expect(sandbox.requests[0]?.page).toBe(1)
+  // Polls may come between them.
+  expect(sandbox.requests.map(({ page }) => page).filter((page) => page !== 1)).toEqual([2, 3, 4, 5])
   const purposes = (await first.app.metrics.budgetUnits.get()).values
   expect(purposes.find(({ labels }) => labels.purpose === 'history')?.value).toBe(4)
   await first.app.stop()
@@ -51,7 +55,5 @@ it('pages of the past are bought once the token is right, also when the bridge w
   await first.app.stop()
 
   const second = await startApp(config('sandbox-token'))
-  await until('pages were read', () =>
-    second.lines.some(({ msg, pages }) => msg === 'poll.history' && pages === 4),
-  )
+  await until('pages were read', () => pagesTold(second.lines) === 4)
 }, 60_000)
