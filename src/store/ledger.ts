@@ -137,12 +137,21 @@ export function createLedger(options: LedgerOptions): Ledger {
   const { spendsIn } = sourceKeys(options.prefix, options.source)
   const counted = async (dayKey: string) => redis.hgetall(await unitsKeyOf(redis, options, dayKey))
   let joined = false
+  let isKnown = false
   /** Runs before anything is counted or returned. */
   const join = async () => {
     if (joined) return
     const days = daysAround(clock.now(), options.budgetDay)
     await joinAccount(redis, options, days)
+    if (!isKnown) await noteCounted(days)
+    isKnown = true
     joined = true
+  }
+  /** The config may have named other days until now: units of this one may stand under the dates of those. */
+  const noteCounted = async (days: readonly string[]) => {
+    const { key, startMs } = options.budgetDay(clock.now())
+    const halves = countsByHalfHour(await Promise.all(days.map(counted)))
+    known.note(keys.units(key), sumSince(halves, Math.ceil(startMs / halfHourMs)))
   }
   /** Joins again where a replica with another config has meanwhile counted in another ledger. */
   const evalReserve = async (names: readonly string[], args: readonly (string | number)[]) => {
@@ -222,9 +231,9 @@ export function createLedger(options: LedgerOptions): Ledger {
         hoursBack.map((hours) => options.budgetDay(clock.now() - 2 * hours * halfHourMs).key),
       )
       const counts = await Promise.all([...days].map(counted))
-      const halves = [...countsByHalfHour(counts)].filter(([half]) => half >= first)
-      if (!halves.some(([half]) => half <= first + 1)) return undefined
-      return halves.reduce((sum, [, count]) => sum + count, 0)
+      const halves = countsByHalfHour(counts)
+      if (!halves.has(first) && !halves.has(first + 1)) return undefined
+      return sumSince(halves, first)
     },
     async hold(limit, askedMs) {
       const nowMs = clock.now()
@@ -277,6 +286,10 @@ const joinsMax = 5
 const noPolls: readonly Purpose[] = [...lookups, 'rules']
 /** The largest instant that a Date can represent. */
 const instantMsMax = 8.64e15
+
+function sumSince(halves: ReadonlyMap<number, number>, first: number): number {
+  return [...halves].reduce((sum, [half, count]) => sum + (half < first ? 0 : count), 0)
+}
 
 function numbersOf(fields: readonly (readonly [name: string, count: string])[]): DayUse['byPurpose'] {
   return Object.fromEntries(fields.map(([name, count]) => [name, Number(count)]))

@@ -356,6 +356,35 @@ describe('units since an instant', () => {
     expect((await ledger.used(utcDay(clock.nowMs))).byPurpose).toEqual({ poll: 2 })
   })
 
+  it('count of a day that the config names anew, in another time zone or with another hour of the reset', async () => {
+    const options = { redis: server.client(), prefix: freshPrefix(), source: 'main', unitsPerDay: 10 }
+    const clock = clockAt(() => nowMs)
+    // Three hours and a half before the date changes at UTC, a day begins in Tehran; its date is that of the next day.
+    const resetMs = utcDay(noonMs).endMs - 12_600_000
+    let nowMs = resetMs - 60_000
+    const ledgerOf = (budgetDay: (atMs: number) => BudgetDay) =>
+      createLedger({ ...options, clock, budgetDay, requestsPerMinute: 240 })
+    const spend = async (ledger: Ledger, ...hoursAfter: number[]) => {
+      for (const hours of hoursAfter) {
+        nowMs = resetMs + hours * 3_600_000
+        await ledger.reserve({ cost: 1, purpose: 'poll' })
+      }
+    }
+    const tehranDay = (atMs: number): BudgetDay => {
+      const { key, startMs, endMs } = utcDay(atMs + 12_600_000)
+      return { key, startMs: startMs - 12_600_000, endMs: endMs - 12_600_000 }
+    }
+    await spend(ledgerOf(utcDay), -1, 0.1, 1, 2)
+    const [there, back] = [ledgerOf(tehranDay), ledgerOf(utcDay)]
+    expect((await there.used(tehranDay(nowMs))).used).toBe(3)
+    await spend(there, 2.5)
+    expect((await there.used(tehranDay(nowMs))).used).toBe(4)
+    expect((await back.used(utcDay(nowMs))).used).toBe(5)
+    // The last five of ten.
+    await spend(back, 3, 3, 3, 3, 3)
+    expect(await back.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: false, unitsUsed: 10 })
+  })
+
   it('are unknown at a crooked hour, and where nothing was spent in the first one', async () => {
     const { ledger, clock } = given()
     await ledger.reserve({ cost: 1, purpose: 'poll' })
