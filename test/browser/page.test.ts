@@ -445,6 +445,22 @@ describe('a button', () => {
     await said(page).filter({ hasText: 'Done: 3,000 dropped.' }).waitFor()
   })
 
+  it('says of an order in portions that breaks off how far it came', async () => {
+    const { url, some } = await rig(400)
+    await some('dead', 3)
+    const { page } = await open(url)
+    const answers = [
+      { json: { dropped: 1_000, unknown: [], cursor: 'second' } },
+      { json: { dropped: 500, unknown: [], cursor: 'third' } },
+      { status: 503, json: { detail: 'Redis does not answer.' } },
+    ]
+    await page.route('**/api/v1/dead-letters/drop', (route) => route.fulfill(answers.shift() ?? {}))
+    await page.getByRole('button', { name: 'Drop dead' }).click()
+    expect(await carryOut(page, /Redis/)).toBe(
+      'It broke off; before that: 1,500 dropped. Redis does not answer.',
+    )
+  })
+
   it('copies its command for the terminal, or shows it where the browser keeps the clipboard from pages without TLS', async () => {
     const { url, some, rows } = await rig(400, { history: 1 })
     await some('dead', 1)

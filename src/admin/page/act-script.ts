@@ -20,10 +20,12 @@ export const actScript = `
   const timeOf = (iso) => new Date(iso).toLocaleString(words.locale, { timeZone: words.timeZone, dateStyle: 'medium', timeStyle: 'short' })
   const until = (iso) => fill(words.until, timeOf(iso))
   const done = (what) => fill(words.doneThat, what)
+  const orders = ['queued', 'retried', 'dropped', 'moved']
+  const countsOf = (said) => orders.filter((name) => name in said).map((name) => fill(words.counts[name], said[name])).join(words.list)
   const wordsOf = (said) => {
-    const counts = ['queued', 'retried', 'dropped', 'moved'].filter((name) => name in said)
+    const counts = countsOf(said)
     const missing = said.unknown?.length ? fill(words.missing, said.unknown.join(words.list)) : ''
-    if (counts.length) return fill(said.cursor ? words.soFar : words.doneThat, counts.map((name) => fill(words.counts[name], said[name])).join(words.list)) + missing
+    if (counts) return fill(said.cursor ? words.soFar : words.doneThat, counts) + missing
     if (said.matching !== undefined) return fill(words.matching, said.matching, said.looked) + (said.partial ? words.partial : '') + (said.sample.length ? fill(words.suchAs, said.sample.map(({ headline }) => '\\u2068' + fill(words.quote, headline) + '\\u2069').join(words.list)) : '') + '.'
     if (said.state) return done(fill(words.state, said.sink ?? said.source, words.states[said.state] ?? said.state) + (said.until ? ' ' + until(said.until) : ''))
     if (said.data?.endsAt) return done(fill(words.silenced, timeOf(said.data.endsAt)))
@@ -36,9 +38,11 @@ export const actScript = `
     let said = await call(method, path, body)
     const total = { ...said }
     while (said.cursor) {
-      said = await call(method, path, { ...body, cursor: said.cursor })
+      said = await call(method, path, { ...body, cursor: said.cursor }).catch((error) => {
+        throw Object.assign(error, { message: fill(words.brokeOff, countsOf(total)) + ' ' + error.message })
+      })
       total.cursor = said.cursor
-      for (const name of ['queued', 'retried', 'dropped', 'moved']) if (name in said) total[name] += said[name]
+      for (const name of orders) if (name in said) total[name] += said[name]
       sayIn(act, wordsOf(total))
     }
     return total

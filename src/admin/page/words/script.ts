@@ -28,6 +28,7 @@ export const scriptWords = {
     done: 'Done.',
     doneThat: 'Done: {}.',
     soFar: 'At work: {} so far. It stops where this tab is closed.',
+    brokeOff: 'It broke off; before that: {}.',
     list: ', ',
     counts: { queued: '{} queued', retried: '{} retried', dropped: '{} dropped', moved: '{} moved' },
     matching: '{} of the {} alerts of the last day would have matched',
@@ -70,6 +71,7 @@ export const scriptWords = {
     done: 'انجام شد.',
     doneThat: 'انجام شد: {}.',
     soFar: 'در حال انجام: تا کنون {}. با بستن این برگه متوقف می‌شود.',
+    brokeOff: 'نیمه‌کاره ماند؛ تا آنجا: {}.',
     list: '، ',
     counts: {
       queued: '{} در صف گذاشته شد',
