@@ -445,6 +445,19 @@ describe('a button', () => {
     await said(page).filter({ hasText: 'Done: 3,000 dropped.' }).waitFor()
   })
 
+  it('is carried out also where its dialog follows at once on another one that was left', async () => {
+    const { url, some, sinkNow } = await rig(204)
+    await some('delivered', 3)
+    const { page } = await open(url)
+    await page.getByRole('button', { name: 'Pause', exact: true }).click()
+    // The browser tells of the end of the first dialog when the second one is there.
+    await page.evaluate(
+      `document.querySelector('#act').close(); [...document.querySelectorAll('button')].find((each) => each.textContent === 'Pause').click()`,
+    )
+    await carryOut(page, /^Done: hook is paused/)
+    expect(await sinkNow()).toMatchObject({ state: 'paused' })
+  })
+
   it('says of an order in portions that breaks off how far it came', async () => {
     const { url, some } = await rig(400)
     await some('dead', 3)

@@ -159,7 +159,11 @@ export const actScript = `
     void preview()
   })
   $('-close').addEventListener('click', () => box.close())
-  box.addEventListener('close', () => { current = undefined; void refresh() })
+  box.addEventListener('close', () => {
+    // By now another one may be open.
+    if (!box.open) current = undefined
+    void refresh()
+  })
   box.querySelector('form').addEventListener('submit', (event) => {
     event.preventDefault()
     const act = current
