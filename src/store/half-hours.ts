@@ -17,3 +17,12 @@ export function countsByHalfHour(counts: readonly Readonly<Record<string, string
   }
   return sums
 }
+
+export function sumSince(halves: ReadonlyMap<number, number>, first: number): number {
+  return [...halves].reduce((sum, [half, count]) => sum + (half < first ? 0 : count), 0)
+}
+
+/** Of a day that begins within a half hour, the next one. */
+export function firstHalfOf(day: { readonly startMs: number }): number {
+  return Math.ceil(day.startMs / halfHourMs)
+}

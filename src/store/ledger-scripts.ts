@@ -27,24 +27,34 @@ end`
 
 /**
  * KEYS hold, minute, lease, the API's own day, spendsIn, units of the day and what is joined on it, optionally the same of
- *   the neighbouring day
+ *   the neighbouring day, then of the other dates under which replicas with another config may count
  * ARGV units max, requests a minute, cost, purpose, length of the minute (ms), expiry of the counts (ms), lease token or '',
  *   a name for this request that no other has, the time of the caller (ms), by whose clock days turn,
  *   the field of its half hour, the longest that a hold lasts (ms), the account or '', the units that this purpose may use
- *   of a day or -1, the purposes that use them together, the units that may be used of the API's own day, then for each
- *   day what the caller knows to be used of it: Redis may have lost that
+ *   of a day or -1, the purposes that use them together, the units that may be used of the API's own day, how many
+ *   days it is charged to, the first half hour of the day, then for each day what the caller knows to be used of it: Redis may
+ *   have lost that
  * Moved: the source now counts in the ledger of another account; the caller has to join that one first.
  * Returns {kind, limit, wait in ms (kind spent or share: which of the days is full, from 1), units used of the day, and where
  *   it is ok those of the API's own day, or -1}
  */
 export const reserveScript = `${holdLeft}${joinedUnits}
-local days = {}
-for day = 6, #KEYS, 2 do days[#days + 1] = unitsOf(KEYS[day + 1], KEYS[day]) end
+local days, sinceStart = {}, 0
+for at = 6, #KEYS, 2 do
+  local units = unitsOf(KEYS[at + 1], KEYS[at])
+  if #days < tonumber(ARGV[16]) then days[#days + 1] = units end
+  local fields = redis.call('HGETALL', units)
+  for field = 1, #fields, 2 do
+    local half = tonumber(string.match(fields[field], '^half:(%d+)$'))
+    if half and half >= tonumber(ARGV[17]) then sinceStart = sinceStart + fields[field + 1] end
+  end
+end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local cost = tonumber(ARGV[3])
 local function usedOf(day)
-  return math.max(tonumber(redis.call('HGET', days[day], 'used') or '0'), tonumber(ARGV[15 + day]))
+  local used = math.max(tonumber(redis.call('HGET', days[day], 'used') or '0'), tonumber(ARGV[17 + day]))
+  return day == 1 and math.max(used, sinceStart) or used
 end
 local used = usedOf(1)
 if ARGV[7] ~= '' and redis.call('GET', KEYS[3]) ~= ARGV[7] then return {'lease', '', 0, used} end

@@ -4,7 +4,7 @@ import { waits } from '../lib/waits.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
 import type { ApiLimit, Purpose } from '../telemetry/metrics.ts'
 import { daysAround, joinAccount, spendingKeys, unitsKeyOf } from './account.ts'
-import { countsByHalfHour, halfHourField, halfHourMs } from './half-hours.ts'
+import { countsByHalfHour, firstHalfOf, halfHourField, halfHourMs, sumSince } from './half-hours.ts'
 import { holdMs } from './hold.ts'
 import { joinedUnitsKey, leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
 import { createKnownUnits, type KnownUnits } from './known-units.ts'
@@ -137,21 +137,20 @@ export function createLedger(options: LedgerOptions): Ledger {
   const { spendsIn } = sourceKeys(options.prefix, options.source)
   const counted = async (dayKey: string) => redis.hgetall(await unitsKeyOf(redis, options, dayKey))
   let joined = false
-  let isKnown = false
   /** Runs before anything is counted or returned. */
   const join = async () => {
     if (joined) return
-    const days = daysAround(clock.now(), options.budgetDay)
-    await joinAccount(redis, options, days)
-    if (!isKnown) await noteCounted(days)
-    isKnown = true
+    await joinAccount(redis, options, daysAround(clock.now(), options.budgetDay))
     joined = true
   }
-  /** The config may have named other days until now: units of this one may stand under the dates of those. */
-  const noteCounted = async (days: readonly string[]) => {
-    const { key, startMs } = options.budgetDay(clock.now())
-    const halves = countsByHalfHour(await Promise.all(days.map(counted)))
-    known.note(keys.units(key), sumSince(halves, Math.ceil(startMs / halfHourMs)))
+  /**
+   * The config may have named other days until now, and does so still in other replicas: units of the day that runs may stand under
+   * the dates of those.
+   */
+  const noteCounted = async () => {
+    const day = options.budgetDay(clock.now())
+    const counts = await Promise.all(daysAround(clock.now(), options.budgetDay).map(counted))
+    known.note(keys.units(day.key), sumSince(countsByHalfHour(counts), firstHalfOf(day)))
   }
   /** Joins again where a replica with another config has meanwhile counted in another ledger. */
   const evalReserve = async (names: readonly string[], args: readonly (string | number)[]) => {
@@ -175,7 +174,9 @@ export function createLedger(options: LedgerOptions): Ledger {
       const day = options.budgetDay(nowMs)
       const other = otherDay(day, nowMs, options.budgetDay)
       const days = [day, ...(other ? [other] : [])]
-      const units = days.flatMap(({ key }) => [keys.units(key), joinedUnitsKey(options.prefix, key)])
+      const charged = days.map(({ key }) => key)
+      const dates = new Set([...charged, ...daysAround(nowMs, options.budgetDay)])
+      const units = [...dates].flatMap((key) => [keys.units(key), joinedUnitsKey(options.prefix, key)])
       const lease = leaseKey(options.prefix, options.source)
       const name = randomUUID()
       const names = [keys.hold, keys.minute, lease, keys.apiDay, spendsIn, ...units]
@@ -197,7 +198,9 @@ export function createLedger(options: LedgerOptions): Ledger {
         request.purposeUnitsMax ?? -1,
         lookups.includes(purpose) ? lookups.join(' ') : purpose,
         Math.max(0, options.unitsPerDay - (noPolls.includes(purpose) ? leaveApiDayUnits : 0)),
-        ...days.map(({ key }) => known.of(keys.units(key))),
+        charged.length,
+        firstHalfOf(day),
+        ...charged.map((key) => known.of(keys.units(key))),
       ]
       const reply = await evalReserve(names, limits)
       const [kind, limit, waitMs, unitsUsed, apiDayUsed = -1] = reply
@@ -217,7 +220,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
     async used(day) {
       await join()
-      const { used = '0', ...rest } = await counted(day.key)
+      const [{ used = '0', ...rest }] = await Promise.all([counted(day.key), noteCounted()])
       const purposes = Object.entries(rest).filter(([name]) => !/^(half|from):/.test(name))
       known.note(keys.units(day.key), Number(used))
       return { used: known.of(keys.units(day.key)), byPurpose: numbersOf(purposes) }
@@ -286,10 +289,6 @@ const joinsMax = 5
 const noPolls: readonly Purpose[] = [...lookups, 'rules']
 /** The largest instant that a Date can represent. */
 const instantMsMax = 8.64e15
-
-function sumSince(halves: ReadonlyMap<number, number>, first: number): number {
-  return [...halves].reduce((sum, [half, count]) => sum + (half < first ? 0 : count), 0)
-}
 
 function numbersOf(fields: readonly (readonly [name: string, count: string])[]): DayUse['byPurpose'] {
   return Object.fromEntries(fields.map(([name, count]) => [name, Number(count)]))

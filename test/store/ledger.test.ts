@@ -385,6 +385,28 @@ describe('units since an instant', () => {
     expect(await back.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: false, unitsUsed: 10 })
   })
 
+  it.each([
+    ['spends', async (ledger: Ledger) => void (await ledger.reserve({ cost: 1, purpose: 'poll' }))],
+    ['is asked what is used', async (ledger: Ledger) => void (await ledger.used(laterDay(noonMs)))],
+  ])(
+    'count also where a replica that names the day otherwise goes on after another %s',
+    async (_what, first) => {
+      const { ledger: old, redis, prefix, clock } = given({ unitsPerDay: 10 })
+      const anew = ledgerOf(redis, prefix, clock, { unitsPerDay: 10, budgetDay: laterDay })
+      await first(anew)
+      const own = (await anew.used(laterDay(noonMs))).used
+      for (let units = own; units < 6; units += 1) await old.reserve({ cost: 1, purpose: 'poll' })
+      expect((await anew.used(laterDay(noonMs))).used).toBe(6)
+      for (let units = 6; units < 9; units += 1) await old.reserve({ cost: 1, purpose: 'poll' })
+      expect(await anew.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true, unitsUsed: 10 })
+      for (const ledger of [anew, old])
+        expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({
+          ok: false,
+          limit: 'budget',
+        })
+    },
+  )
+
   it('are unknown at a crooked hour, and where nothing was spent in the first one', async () => {
     const { ledger, clock } = given()
     await ledger.reserve({ cost: 1, purpose: 'poll' })
@@ -694,15 +716,16 @@ function ledgerOf(
   redis: ReturnType<typeof server.client>,
   prefix: string,
   clock: TestClock,
-  { unitsPerDay = 1_000, requestsPerMinute = 200 }: { unitsPerDay?: number; requestsPerMinute?: number },
+  limits: { unitsPerDay?: number; requestsPerMinute?: number; budgetDay?: typeof utcDay },
 ): Ledger {
+  const { unitsPerDay = 1_000, requestsPerMinute = 200, budgetDay = utcDay } = limits
   return createLedger({
     redis,
     prefix,
     source: 'main',
     unitsPerDay,
     requestsPerMinute,
-    budgetDay: utcDay,
+    budgetDay,
     clock,
   })
 }
@@ -710,6 +733,13 @@ function ledgerOf(
 function utcDay(nowMs: number): BudgetDay {
   const startMs = Math.floor(nowMs / dayMs) * dayMs
   return { key: new Date(startMs).toISOString().slice(0, 10), startMs, endMs: startMs + dayMs }
+}
+
+/** Begins an hour before the noon of the other one, and has the date of the next. */
+function laterDay(nowMs: number): BudgetDay {
+  const earlierMs = 13 * 3_600_000
+  const { key, startMs, endMs } = utcDay(nowMs + earlierMs)
+  return { key, startMs: startMs - earlierMs, endMs: endMs - earlierMs }
 }
 
 function waitOf(answer: Reservation, nowMs: number): number {
