@@ -1,5 +1,6 @@
 import { cut } from '../alert/text.ts'
 import { looksLikeToken } from '../lib/secret.ts'
+import { withoutNamedSecrets } from '../telemetry/named-secrets.ts'
 import { looksRandom } from './conceal.ts'
 import { soundsSecret } from './env.ts'
 import { formatPath, type Path } from './mistake.ts'
@@ -105,5 +106,5 @@ function quote(text: string, { compared }: { compared: boolean }): string {
   if (looksRandom(text)) return 'a value that is not shown'
   const masked = compared && !text.includes('://') ? text : maskLogin(maskAddress(text))
   const shown = /\{[{%]/.test(text) ? maskWords(masked) : masked
-  return JSON.stringify(cut(shown, charsMax))
+  return JSON.stringify(cut(withoutNamedSecrets(shown), charsMax))
 }

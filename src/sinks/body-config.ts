@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { withoutNamedSecrets } from '../telemetry/named-secrets.ts'
 import { escapingOf } from './template/escaping.ts'
 import { templateProblem } from './template/template.ts'
 
@@ -8,6 +9,7 @@ export const bodyFields = {
     .string()
     .min(1)
     .optional()
+    .meta({ show: withoutNamedSecrets })
     .describe(
       'A Liquid template for the body. Values are escaped for the contentType; in JSON write "{{ headline }}" for text (null is an empty one) or {{ headline }} for JSON of its own type. It is tried with many kinds of alerts.',
     ),

@@ -2,6 +2,7 @@ import { alertKey } from '../alert/alert.ts'
 import type { Display } from '../alert/display.ts'
 import { oneLine } from '../alert/text.ts'
 import { looksLikeToken } from '../lib/secret.ts'
+import { namedSecretsIn } from '../telemetry/named-secrets.ts'
 import type { Parcel } from './sink.ts'
 import { escapingOf } from './template/escaping.ts'
 import { createTemplate } from './template/template.ts'
@@ -30,7 +31,7 @@ export function bodyWriter(options: BodyOptions, display: Display): BodyWriter {
   const { format, template: text, contentType = 'application/json' } = options
   if (text !== undefined) {
     const template = createTemplate(text, escapingOf(contentType), display)
-    const tokens = (text.match(words) ?? []).filter(looksLikeToken)
+    const tokens = [...(text.match(words) ?? []).filter(looksLikeToken), ...namedSecretsIn(text)]
     return { contentType, tokens, write: (parcel) => template.render(parcel) }
   }
   return format === 'cloudevents'

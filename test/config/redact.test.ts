@@ -65,6 +65,15 @@ describe('--show', () => {
     expect(shown).toContain('"c": "[redacted]"')
   })
 
+  it('shows nothing that a template gives a name that sounds secret', () => {
+    const template = `'{ "user": "desk", "password": "rivercanary", "key": "{{ id }}", "kind": "rivercanary", "auth": true }'`
+    const sinks = `{ ops: { type: http, url: "https://h.example.com", template: ${template} } }`
+    const shown = showConfig(load(configText({ sinks })))
+    expect(shown).toContain(
+      '"password": "[redacted]", "key": "{{ id }}", "kind": "rivercanary", "auth": true }',
+    )
+  })
+
   it('shows patterns and templates whole: what follows a ? in them is no key of an address', () => {
     const template = `'{ "text": "Really?{{headline}}", "html": "<b>&nbsp;{{headline}}</b>" }'`
     const sinks = `{ ops: { type: webhook, url: "https://h.example.com", template: ${template} } }`

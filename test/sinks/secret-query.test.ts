@@ -50,6 +50,32 @@ test.each(['webhook', 'http'])('a key in the template of a %s sink is not shown'
 })
 
 test.each([
+  [
+    'application/json',
+    '{ "user": "desk", "password": "rivercanary", "text": "{{ headline }}" }',
+    'rivercanary',
+  ],
+  ['application/json', `{ "auth": { "api_key": "two canaries/here" } }`, 'two canaries/here'],
+  [
+    'application/x-www-form-urlencoded',
+    'user=desk&userToken=river%2Fcanary&text={{ headline }}',
+    'river/canary',
+  ],
+  ['text/xml', '<m><Secret>rivercanary</Secret><t>{{ headline }}</t></m>', 'rivercanary'],
+])(
+  'what a template in %s gives a name that sounds secret is not shown',
+  async (contentType, template, secret) => {
+    for (const type of ['webhook', 'http']) {
+      const { outcome } = await serve({
+        config: (origin) => ({ type, url: `${origin}/in`, template, contentType }),
+        answer: { status: 422, body: `missing: to; input: ${JSON.stringify({ user: 'desk', of: secret })}` },
+      })
+      expect(outcome.answer.text).toBe('missing: to; input: {"user":"desk","of":"[redacted]"}')
+    }
+  },
+)
+
+test.each([
   ['Bearer canaryOfOneWord', 'invalid token: canaryOfOneWord, ask for another'],
   ['Token token="canaryOfOneWord", id=7', 'token canaryOfOneWord is revoked'],
   ['ApiKey desk:canary0fTheDesk', 'canary0fTheDesk is no key of desk'],

@@ -1,0 +1,30 @@
+import { secretCharsMin } from './scrub.ts'
+
+/**
+ * Of a text such as the template of a body, what it gives a name that sounds like that of a secret (`"password": "…"`, `userToken=…`,
+ * `<key>…</key>`): a password may be a word like any other. Nothing that a value of an alert is part of.
+ */
+export function namedSecretsIn(text: string): readonly string[] {
+  const found: string[] = []
+  replaceNamed(text, (value) => {
+    found.push(value)
+    return value
+  })
+  return found
+}
+
+export function withoutNamedSecrets(text: string): string {
+  return replaceNamed(text, () => '[redacted]')
+}
+
+function replaceNamed(text: string, replace: (value: string) => string): string {
+  return text.replace(named, (whole: string, ...forms: (string | undefined)[]) => {
+    const value = forms.slice(0, 3).find((form) => form !== undefined) ?? ''
+    if (value.length < secretCharsMin) return whole
+    const at = whole.lastIndexOf(value)
+    return whole.slice(0, at) + replace(value) + whole.slice(at + value.length)
+  })
+}
+
+const named =
+  /(?:token|secret|pass(?:word|wd|phrase|code)?|pwd|key|credentials?|auth)["']?\s*[:=>]\s*(?:"([^"{]+)"|'([^'{]+)'|([^\s"'<>&,;{}]+)(?=[\s"'<>&,;}]|$))/gi
