@@ -5,6 +5,7 @@ import { createSchedule } from '../../src/schedule/create.ts'
 import type { AnnouncedRule, Schedule } from '../../src/schedule/schedule.ts'
 import { evenLags } from '../../src/schedule/simulate.ts'
 import { benchOptions } from './compare.ts'
+import { createRandom } from './random.ts'
 import { benchStartMs } from './traces.ts'
 
 /** Forty rules of the sandbox, announced in one way or not read at all, through the live planner with a simulated clock. */
@@ -19,6 +20,8 @@ interface AnnouncedHistory {
   readonly datedMs?: (readableMs: number, index: number) => number
   /** From this day on, what is announced is wrong. */
   readonly wrongFromDay?: number
+  /** Alerts of a rule that announces nothing: so many a day, at random ones of marks that lie so many seconds apart. */
+  readonly others?: { readonly perDay: number; readonly markSeconds: number }
 }
 
 interface AnnouncedResult {
@@ -130,6 +133,7 @@ function sandboxRules({ how, seed, days, ...changes }: AnnouncedHistory, startMs
       publishedMs === undefined ? [] : [{ ruleId, atMs: Math.floor(publishedMs) }],
     )
     .map(({ ruleId, atMs }) => ({ ruleId, atMs: atMs >= movesMs ? atMs + movedMs : atMs }))
+    .concat(onMarks(changes.others, seed, startMs, days))
     .sort((a, b) => a.atMs - b.atMs)
   const shownAt = (nowMs: number): AnnouncedRule[] => {
     const shiftMs = nowMs >= movesMs ? movedMs : 0
@@ -144,6 +148,17 @@ function sandboxRules({ how, seed, days, ...changes }: AnnouncedHistory, startMs
     })
   }
   return { fired, shownAt }
+}
+
+function onMarks(others: AnnouncedHistory['others'], seed: number, startMs: number, days: number) {
+  if (others === undefined) return []
+  const random = createRandom(seed)
+  const stepMs = others.markSeconds * 1_000
+  const markMs = () => startMs + Math.floor((random.next() * days * dayMs) / stepMs) * stepMs
+  return Array.from({ length: others.perDay * days }, () => ({
+    ruleId: 9,
+    atMs: Math.floor(markMs() + 300 + 1_200 * random.next()),
+  }))
 }
 
 function sum(values: readonly number[]): number {

@@ -105,6 +105,13 @@ describe('announced evaluations', () => {
     600_000,
   )
 
+  it('of a few alerts are not followed where polls near marks of half a minute do better for all', () => {
+    const history = { seed: 303, days: 3, unitsPerDay: 2_000, others: { perDay: 4_000, markSeconds: 30 } }
+    const { mean, followed } = simulateAnnounced({ ...history, how: 'true' })
+    expect(followed.at(-1)).toBe(false)
+    expect(mean).toBeLessThanOrEqual(simulateAnnounced({ ...history, how: 'unread' }).mean + 0.01)
+  })
+
   it('that move are found again within the day', () => {
     const { days } = simulateAnnounced({ how: 'true', seed: 13, days: 3, unitsPerDay: 1_000, movesOnDay: 1 })
     expect(days[1]).toBeLessThan(0.25)

@@ -1,5 +1,6 @@
 import { type DayForecast, spanAt } from '../forecast/outlook.ts'
 import { waitOnMarks } from '../marks/pattern.ts'
+import { waitOnPeriod } from '../marks/phase.ts'
 import { type DecisionState, keptScale, type Spans, spendable } from '../pace/decide.ts'
 import { mixedPace } from '../pace/family.ts'
 import { cautiousFloor, heapFloor } from '../pace/guard.ts'
@@ -9,7 +10,6 @@ import { type Announced, delaySeconds, evaluationsBetween } from './evidence.ts'
 
 /**
  * Plans polls by the announced evaluations: a poll is due where further waiting would cost more than the poll.
- *
  * `Waits`: what an alert at an instant would wait, in mean waits of even polls, by the plan without announcements and by the
  * plan that follows them.
  */
@@ -34,10 +34,9 @@ export function followAnnounced(
   day: EvaluationDay,
   moment: DecisionState,
 ): { readonly waits: Waits; readonly decision: Decision | undefined } {
-  const { paces, family, budget, marks, lateMs, lastAtMs, minIntervalMs } = moment
+  const { paces, family, budget, marks, markPeriod, lateMs, lastAtMs, minIntervalMs } = moment
   const { outlook, evenPace } = paces
-  const { fromMs } = outlook
-  const { endMs } = budget.day
+  const [{ fromMs }, { endMs }] = [outlook, budget.day]
   const affordable = ((budget.unitsLeft + 0.5) * 1_000) / Math.max(1_000, endMs - fromMs)
   const cautious = Math.min(moment.floor, Math.max(heapFloor(moment.guard), cautiousFloor) * evenPace)
   const floor = Math.min(day.otherShare > unexplainedMax ? moment.floor : cautious, affordable)
@@ -50,7 +49,8 @@ export function followAnnounced(
   const scale = keptScale(moment, followSpans(view), view.units, view.limits)
   const waits: Waits = (atMs) => {
     const pace = mixedPace(family, paces)[spanAt(outlook, atMs)] ?? 0
-    const without = marks ? waitOnMarks(marks, pace, atMs - lateMs) : 0.5 / Math.max(1e-9, pace)
+    const readableMs = atMs - lateMs
+    const without = marks ? waitOnMarks(marks, pace, readableMs) : waitOnPeriod(markPeriod, pace, readableMs)
     return { without: without * 2 * evenPace, following: evenPace / followPace(view, scale, atMs) }
   }
   const isFollowed = follows && moment.hotUntilMs <= fromMs

@@ -213,3 +213,13 @@ export function onNearMark(
   const at = Math.max(first, Math.floor(periodsPassed + dither)) * periodMs + shift
   return at <= bounds.latestMs ? at : undefined
 }
+
+/** What an alert at an instant waits on average where polls at such a pace go to near marks, or to none, in seconds. */
+export function waitOnPeriod(period: MarkPeriod | undefined, perSecond: number, atMs: number): number {
+  const gap = 1 / Math.max(1e-9, perSecond)
+  if (period === undefined) return gap / 2
+  const { periodMs, offsetMs } = period
+  const nextMs = offsetMs + Math.ceil((atMs - offsetMs) / periodMs) * periodMs
+  // One of `gap / period` marks is polled.
+  return (nextMs - atMs) / 1_000 + Math.max(0, gap - periodMs / 1_000) / 2
+}
