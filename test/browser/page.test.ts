@@ -710,6 +710,61 @@ describe('the page lives', () => {
     expect(new URL(page.url()).pathname).toMatch(/^\/alerts\//)
   })
 
+  it('Back leads from the story of an alert to the row that the reader came from', async () => {
+    const { url, some } = await rig(204, { history: 40 })
+    await some('delivered', 40)
+    const { page } = await open(url)
+    const link = page.locator('.alerts .meta a[href^="/alerts/"]').last()
+    await link.scrollIntoViewIfNeeded()
+    const top = `Math.round(document.querySelector('.alerts').getBoundingClientRect().bottom)`
+    const left = await page.evaluate(top)
+    await link.click()
+    await page.locator('header.story').waitFor()
+    await page.goBack()
+    await page.locator('ol.alerts').waitFor()
+    await until('it is where it was', async () => (await page.evaluate(top)) === left)
+  })
+
+  it('Back from a page of older alerts shows the newest, and calls none of them new', async () => {
+    const { url, some } = await rig(204, { history: 100 })
+    await some('delivered', 100)
+    const { page } = await open(url, { height: 500 })
+    const keys = () =>
+      page.locator('.alerts > li').evaluateAll((rows) => rows.map((row) => row.dataset['key']))
+    const newest = await keys()
+    await page.getByRole('link', { name: 'older' }).click()
+    await until('older ones are there', async () => (await keys())[0] !== newest[0])
+    await page.locator('.alerts > li').last().scrollIntoViewIfNeeded()
+    await page.goBack()
+    await until('the newest are there', async () => (await keys()).join() === newest.join())
+    expect(await page.locator('#live-new').isVisible()).toBe(false)
+  })
+
+  it('a link to where the reader is does not forget the token', async () => {
+    const { url, some } = await rig(204)
+    await some('delivered', 3)
+    const { page } = await open(url)
+    await page.getByRole('button', { name: 'Pause', exact: true }).click()
+    await carryOut(page, /^Done: hook is paused/)
+    await page.locator('#act-close').click()
+    await page.getByRole('link', { name: 'all', exact: true }).first().click()
+    await page.getByRole('button', { name: 'Resume', exact: true }).click()
+    expect(await page.locator('#act-token').isVisible()).toBe(false)
+  })
+
+  it('Back, too, is asked again where it got no answer, though nothing changes any more', async () => {
+    const { url, some } = await rig(204, { pace: 'every: 10m' })
+    await some('delivered', 3)
+    const { page } = await open(`${url}/`)
+    await page.locator('.alerts .meta a[href^="/alerts/"]').first().click()
+    await page.locator('header.story').waitFor()
+    await page.route(`${url}/`, (route) => route.abort(), { times: 1 })
+    await page.goBack()
+    await page.getByRole('alert').waitFor()
+    await page.locator('ol.alerts').waitFor()
+    expect(await page.getByRole('alert').isVisible()).toBe(false)
+  })
+
   it('a reader can stop updates, and go on', async () => {
     const { url, sandbox, some } = await rig(204)
     await some('delivered', 3)

@@ -142,8 +142,8 @@ function linkTo(text: HtmlPart, filter: DeliveriesFilter, current: boolean): Htm
   const pairs = Object.entries(filter).flatMap(([name, value]) => {
     return [value].flat().map((each): [string, string] => [nameIn(name), textOf(each)])
   })
-  const query = new URLSearchParams(pairs)
-  return html`<a href="?${query.toString()}#deliveries"${current ? html` aria-current="true"` : null}>${text}</a>`
+  const query = new URLSearchParams(pairs).toString()
+  return html`<a href="${query ? `?${query}` : '/'}#deliveries"${current ? html` aria-current="true"` : null}>${text}</a>`
 }
 
 /** As an address has it. */

@@ -57,10 +57,13 @@ export const script = `(() => {
       at = next
     }
   }
+  const pageOf = (address) => address.split('#')[0]
+  /** Of which page the list is: also on the way back, another page has other rows, not new ones. */
+  let page = pageOf(location.href)
   /** While the list is being read, its rows stay where they are: those that are there get their news, new ones wait. */
-  const holdNew = (main) => {
+  const holdNew = (main, isSamePage) => {
     const [list, next] = [document.querySelector('ol.alerts'), main.querySelector('ol.alerts')]
-    const isRead = list && next && list.getBoundingClientRect().top < -40
+    const isRead = isSamePage && list && next && list.getBoundingClientRect().top < -40
     const known = new Set([...(list?.children ?? [])].map(keyOf))
     const fresh = isRead ? [...next.children].filter((each) => !known.has(keyOf(each))).length : 0
     if (fresh > 0) {
@@ -70,7 +73,7 @@ export const script = `(() => {
     newButton.hidden = fresh === 0
     newButton.textContent = fill(words.fresh, fresh)
   }
-  const isShown = (address) => address.split('#')[0] === location.href.split('#')[0]
+  const isShown = (address) => pageOf(address) === pageOf(location.href)
   /** False where the answer is not wanted any more, as where the reader has gone elsewhere: then nothing is replaced. */
   const load = async (address, isWanted = isShown) => {
     const answer = await fetch(address, { signal: AbortSignal.timeout(limitMs), cache: 'no-store' })
@@ -79,7 +82,8 @@ export const script = `(() => {
     const main = next.querySelector('main')
     if (!main) throw new Error('not the status page')
     whole = isWhole(main)
-    if (address === location.href) holdNew(main)
+    holdNew(main, pageOf(address) === page)
+    page = pageOf(address)
     const headline = document.querySelector('.headline')?.textContent
     morph(document.querySelector('main'), main)
     const now = document.querySelector('.headline')?.textContent
@@ -181,9 +185,18 @@ export const script = `(() => {
   document.addEventListener('visibilitychange', () => { listen(); void refresh() })
   /** Of the links that were followed, only the last one counts. */
   let followed = 0
-  addEventListener('popstate', () => {
+  // The browser scrolls before what the reader comes back to is there.
+  addEventListener('popstate', async ({ state }) => {
     followed += 1
-    load(location.href).catch(stale)
+    const own = followed
+    try {
+      if (!await load(location.href) || own !== followed || !state) return
+      scrollTo(0, state.y)
+      history.replaceState(null, '')
+    } catch {
+      asked += 1
+      stale()
+    }
   })
 
   const spanOf = (ms) => {
@@ -227,14 +240,16 @@ ${actScript}
     }
     const link = event.target.closest('a[href]')
     const isOurs = link?.origin === location.origin && (link.pathname === '/' || link.pathname.split('/')[1] === 'alerts')
-    const isHere = link?.pathname === location.pathname && link.search === location.search && link.hash
+    const isHere = link?.hash && isShown(link.href)
     if (!isOurs || isHere || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
     event.preventDefault()
     followed += 1
     const own = followed
+    const y = scrollY
     try {
       const { href } = link
       if (!await load(href, () => own === followed)) return
+      history.replaceState({ y }, '')
       history.pushState(null, '', href)
       if (link.hash) document.getElementById(link.hash.slice(1))?.scrollIntoView()
       else scrollTo(0, 0)
