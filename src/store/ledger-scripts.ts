@@ -1,4 +1,5 @@
 import { joinedUnits } from './account.ts'
+import { namedArgs } from './named-args.ts'
 
 /** The scripts of `ledger.ts`. Each is one indivisible reservation, hold or reading; all keys share a hash tag. */
 
@@ -25,81 +26,106 @@ local function holdLeft(key, now, longest)
   return length
 end`
 
+export const reserveArgs = namedArgs(
+  'unitsMax',
+  'requestsMax',
+  'cost',
+  'purpose',
+  // The length of the minute, and how long the counts are kept.
+  'minuteMs',
+  'keptMs',
+  // Empty where the call is no poller's.
+  'leaseToken',
+  // No other request has this name.
+  'request',
+  // By the clock of the caller days turn, and half hours.
+  'callerMs',
+  'halfHour',
+  'holdMsMax',
+  // Empty where the source has none.
+  'account',
+  // The units of a day that this purpose may use, or -1, and the purposes that use them together.
+  'purposeUnitsMax',
+  'purposes',
+  'apiDayUnitsMax',
+  // How many days it is charged to, and the first half hour of the day that runs.
+  'daysCharged',
+  'firstHalf',
+)
+
 /**
  * KEYS hold, minute, lease, the API's own day, spendsIn, units of the day and what is joined on it, optionally the same of
  *   the neighbouring day, then of the other dates under which replicas with another config may count
- * ARGV units max, requests a minute, cost, purpose, length of the minute (ms), expiry of the counts (ms), lease token or '',
- *   a name for this request that no other has, the time of the caller (ms), by whose clock days turn,
- *   the field of its half hour, the longest that a hold lasts (ms), the account or '', the units that this purpose may use
- *   of a day or -1, the purposes that use them together, the units that may be used of the API's own day, how many
- *   days it is charged to, the first half hour of the day, then for each day what the caller knows to be used of it: Redis may
- *   have lost that
+ * ARGV reserveArgs, then for each day that is charged what the caller knows to be used of it: Redis may have lost that
  * Moved: the source now counts in the ledger of another account; the caller has to join that one first.
  * Returns {kind, limit, wait in ms (kind spent or share: which of the days is full, from 1), units used of the day, and where
  *   it is ok those of the API's own day, or -1}
  */
 export const reserveScript = `${holdLeft}${joinedUnits}
+${reserveArgs.locals}
+cost = tonumber(cost)
+local hold, minute, lease, apiDay, spendsIn = unpack(KEYS, 1, 5)
 local days, sinceStart = {}, 0
 for at = 6, #KEYS, 2 do
   local units = unitsOf(KEYS[at + 1], KEYS[at])
-  if #days < tonumber(ARGV[16]) then days[#days + 1] = units end
+  if #days < tonumber(daysCharged) then days[#days + 1] = units end
   local fields = redis.call('HGETALL', units)
   for field = 1, #fields, 2 do
     local half = tonumber(string.match(fields[field], '^half:(%d+)$'))
-    if half and half >= tonumber(ARGV[17]) then sinceStart = sinceStart + fields[field + 1] end
+    if half and half >= tonumber(firstHalf) then sinceStart = sinceStart + fields[field + 1] end
   end
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local cost = tonumber(ARGV[3])
 local function usedOf(day)
-  local used = math.max(tonumber(redis.call('HGET', days[day], 'used') or '0'), tonumber(ARGV[17 + day]))
+  local used = math.max(tonumber(redis.call('HGET', days[day], 'used') or '0'), tonumber(ARGV[${reserveArgs.count} + day]))
   return day == 1 and math.max(used, sinceStart) or used
 end
 local used = usedOf(1)
-if ARGV[7] ~= '' and redis.call('GET', KEYS[3]) ~= ARGV[7] then return {'lease', '', 0, used} end
-if (redis.call('GET', KEYS[5]) or '') ~= ARGV[12] then return {'moved', '', 0, used} end
-local left = holdLeft(KEYS[1], now, tonumber(ARGV[11]))
-if left > 0 then return {'held', redis.call('HGET', KEYS[1], 'limit'), left, used} end
+if leaseToken ~= '' and redis.call('GET', lease) ~= leaseToken then return {'lease', '', 0, used} end
+if (redis.call('GET', spendsIn) or '') ~= account then return {'moved', '', 0, used} end
+local left = holdLeft(hold, now, tonumber(holdMsMax))
+if left > 0 then return {'held', redis.call('HGET', hold, 'limit'), left, used} end
 for day = 1, #days do
-  if usedOf(day) + cost > tonumber(ARGV[1]) then return {'spent', 'budget', day, used} end
+  if usedOf(day) + cost > tonumber(unitsMax) then return {'spent', 'budget', day, used} end
   local share = 0
-  for name in string.gmatch(ARGV[14], '%S+') do share = share + (redis.call('HGET', days[day], name) or 0) end
-  if ARGV[13] ~= '-1' and share + cost > tonumber(ARGV[13]) then return {'share', 'budget', day, used} end
+  for name in string.gmatch(purposes, '%S+') do share = share + (redis.call('HGET', days[day], name) or 0) end
+  if purposeUnitsMax ~= '-1' and share + cost > tonumber(purposeUnitsMax) then return {'share', 'budget', day, used} end
 end
-local reset = tonumber(redis.call('HGET', KEYS[4], 'resetsAtMs'))
-local start = reset and string.format('%.0f', reset + math.floor((ARGV[9] - reset) / 86400000) * 86400000)
+local dayMs = 86400000
+local reset = tonumber(redis.call('HGET', apiDay, 'resetsAtMs'))
+local start = reset and string.format('%.0f', reset + math.floor((callerMs - reset) / dayMs) * dayMs)
 if reset then
-  local ofToday = redis.call('HGET', KEYS[4], 'startMs') == start
-  local usedToday = ofToday and tonumber(redis.call('HGET', KEYS[4], 'used')) or 0
-  if usedToday + cost > tonumber(ARGV[15]) then return {'api_day', 'budget', start + 86400000 - ARGV[9], used} end
+  local ofToday = redis.call('HGET', apiDay, 'startMs') == start
+  local usedToday = ofToday and tonumber(redis.call('HGET', apiDay, 'used')) or 0
+  if usedToday + cost > tonumber(apiDayUnitsMax) then return {'api_day', 'budget', start + dayMs - callerMs, used} end
 end
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[5])
-for _, ahead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. now, '+inf')) do redis.call('ZADD', KEYS[2], now, ahead) end
-local requests = redis.call('ZCARD', KEYS[2])
-local max = tonumber(ARGV[2])
+redis.call('ZREMRANGEBYSCORE', minute, '-inf', now - minuteMs)
+for _, ahead in ipairs(redis.call('ZRANGEBYSCORE', minute, '(' .. now, '+inf')) do redis.call('ZADD', minute, now, ahead) end
+local requests = redis.call('ZCARD', minute)
+local max = tonumber(requestsMax)
 if requests >= max then
-  local frees = redis.call('ZRANGE', KEYS[2], requests - max, requests - max, 'WITHSCORES')
-  return {'minute', 'minute', frees[2] + ARGV[5] - now + 1, used}
+  local frees = redis.call('ZRANGE', minute, requests - max, requests - max, 'WITHSCORES')
+  return {'minute', 'minute', frees[2] + minuteMs - now + 1, used}
 end
-redis.call('ZADD', KEYS[2], now, ARGV[8])
-redis.call('PEXPIRE', KEYS[2], ARGV[5])
+redis.call('ZADD', minute, now, request)
+redis.call('PEXPIRE', minute, minuteMs)
 for day, units in ipairs(days) do
   redis.call('HSET', units, 'used', usedOf(day) + cost)
-  redis.call('HINCRBY', units, ARGV[4], cost)
-  redis.call('PEXPIRE', units, ARGV[6])
+  redis.call('HINCRBY', units, purpose, cost)
+  redis.call('PEXPIRE', units, keptMs)
 end
-redis.call('HINCRBY', days[1], ARGV[10], cost)
+redis.call('HINCRBY', days[1], halfHour, cost)
 local apiUsed = -1
 if reset then
-  if redis.call('HGET', KEYS[4], 'startMs') ~= start then
-    for _, field in ipairs(redis.call('HKEYS', KEYS[4])) do
-      if string.sub(field, 1, 4) == 'for:' then redis.call('HDEL', KEYS[4], field) end
+  if redis.call('HGET', apiDay, 'startMs') ~= start then
+    for _, field in ipairs(redis.call('HKEYS', apiDay)) do
+      if string.sub(field, 1, 4) == 'for:' then redis.call('HDEL', apiDay, field) end
     end
-    redis.call('HSET', KEYS[4], 'startMs', start, 'used', 0)
+    redis.call('HSET', apiDay, 'startMs', start, 'used', 0)
   end
-  apiUsed = redis.call('HINCRBY', KEYS[4], 'used', cost)
-  redis.call('HINCRBY', KEYS[4], 'for:' .. ARGV[4], cost)
+  apiUsed = redis.call('HINCRBY', apiDay, 'used', cost)
+  redis.call('HINCRBY', apiDay, 'for:' .. purpose, cost)
 end
 return {'ok', '', 0, used + cost, apiUsed}
 `

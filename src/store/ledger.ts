@@ -9,7 +9,14 @@ import { holdMs } from './hold.ts'
 import { joinedUnitsKey, leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
 import { createKnownUnits, type KnownUnits } from './known-units.ts'
 import { afterSpent, dayMs, dayStart, otherDay } from './ledger-days.ts'
-import { endedScript, heldScript, holdScript, type ReserveReply, reserveScript } from './ledger-scripts.ts'
+import {
+  endedScript,
+  heldScript,
+  holdScript,
+  type ReserveReply,
+  reserveArgs,
+  reserveScript,
+} from './ledger-scripts.ts'
 import { besidePolls, lookups, minuteMs } from './minute.ts'
 import type { RedisClient } from './redis.ts'
 
@@ -180,29 +187,22 @@ export function createLedger(options: LedgerOptions): Ledger {
       const lease = leaseKey(options.prefix, options.source)
       const name = randomUUID()
       const names = [keys.hold, keys.minute, lease, keys.apiDay, spendsIn, ...units]
-      const limits = [
-        Math.max(0, options.unitsPerDay - leaveUnits),
-        leaveFresh
+      const args = reserveArgs.inOrder({
+        unitsMax: Math.max(0, options.unitsPerDay - leaveUnits),
+        requestsMax: leaveFresh
           ? besidePolls(purpose, options.requestsPerMinute, options.sources?.())
           : options.requestsPerMinute,
-        cost,
-        purpose,
-        minuteMs,
-        unitsKeptMs,
-        leaseToken,
-        name,
-        nowMs,
-        halfHourField(nowMs),
-        waits.apiHold.maxMs,
-        options.account ?? '',
-        request.purposeUnitsMax ?? -1,
-        lookups.includes(purpose) ? lookups.join(' ') : purpose,
-        Math.max(0, options.unitsPerDay - (noPolls.includes(purpose) ? leaveApiDayUnits : 0)),
-        charged.length,
-        firstHalfOf(day),
-        ...charged.map((key) => known.of(keys.units(key))),
-      ]
-      const reply = await evalReserve(names, limits)
+        ...{ cost, purpose, minuteMs, keptMs: unitsKeptMs },
+        ...{ leaseToken, request: name, callerMs: nowMs, halfHour: halfHourField(nowMs) },
+        holdMsMax: waits.apiHold.maxMs,
+        account: options.account ?? '',
+        purposeUnitsMax: request.purposeUnitsMax ?? -1,
+        purposes: lookups.includes(purpose) ? lookups.join(' ') : purpose,
+        apiDayUnitsMax: Math.max(0, options.unitsPerDay - (noPolls.includes(purpose) ? leaveApiDayUnits : 0)),
+        daysCharged: charged.length,
+        firstHalf: firstHalfOf(day),
+      })
+      const reply = await evalReserve(names, [...args, ...charged.map((key) => known.of(keys.units(key)))])
       const [kind, limit, waitMs, unitsUsed, apiDayUsed = -1] = reply
       known.note(keys.units(day.key), unitsUsed)
       if (kind === 'ok') {
