@@ -1,3 +1,4 @@
+import { namedArgs } from './named-args.ts'
 import { serverRun } from './server-run.ts'
 
 /** The scripts of `walk-state.ts`. Each is one indivisible change or reading; all keys share a hash tag. */
@@ -45,11 +46,28 @@ end
 return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, uncovered, quarantined, ${serverRun}}
 `
 
+export const commitArgs = namedArgs(
+  // Of the stored walk that the change was decided on.
+  'baseId',
+  'baseVersion',
+  'changeJson',
+  'seenWindowMs',
+  // Rows that one commit forgets, beside those that were shown with the last of them.
+  'forgetMax',
+  // Of quarantined rows that are kept.
+  'badMax',
+  'badBytesMax',
+  'callerMs',
+  // The newest rows, which are kept however old they are.
+  'rowsKept',
+  'halfHour',
+  'oldestHalfHour',
+  // Empty where it is not known.
+  'lookedAtServer',
+)
+
 /**
- * KEYS meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes, seenByHalfHour
- * ARGV id, version, change as JSON, seenWindowMs, rows to forget at most (and what was shown with the last of them),
- *   quarantined rows to keep, and their bytes, the time of the caller (ms), rows that are kept however old they are,
- *   the field of the caller's half hour, the number of the oldest half hour that is kept, the server that was looked at
+ * KEYS meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes, seenByHalfHour · ARGV commitArgs
  * Returns: done, raced, replaced or lost; how many rows were new; the version of the stretches after it; how many rows were
  * removed from those quarantined.
  *
@@ -61,18 +79,19 @@ return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, 
  */
 export const commitScript = `
 local meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes, seenByHalfHour = unpack(KEYS)
+${commitArgs.locals}
 local id, replacedId = unpack(redis.call('HMGET', meta, 'id', 'replacedId'))
-if id ~= ARGV[1] then
-  local replaced = string.find(' ' .. (replacedId or '') .. ' ', ' ' .. ARGV[1] .. ' ', 1, true)
+if id ~= baseId then
+  local replaced = string.find(' ' .. (replacedId or '') .. ' ', ' ' .. baseId .. ' ', 1, true)
   return {replaced and 'replaced' or 'lost', 0, 0, 0}
 end
-if ARGV[12] ~= '' and (${serverRun}) ~= ARGV[12] then return {'replaced', 0, 0, 0} end
-local change = cjson.decode(ARGV[3])
+if lookedAtServer ~= '' and (${serverRun}) ~= lookedAtServer then return {'replaced', 0, 0, 0} end
+local change = cjson.decode(changeJson)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- The later of the two clocks dates a row, the earlier one decides its removal: a wrong clock removes nothing too soon.
-local early, late = math.min(now, ARGV[8]), math.max(now, ARGV[8])
-local raced = redis.call('HGET', meta, 'version') ~= ARGV[2]
+local early, late = math.min(now, callerMs), math.max(now, callerMs)
+local raced = redis.call('HGET', meta, 'version') ~= baseVersion
 local become = change.become
 if raced and become > 0 then become = 0 end
 
@@ -103,10 +122,10 @@ local fellOut = 0
 if bad > 0 then
   local kept, bytes = redis.call('HKEYS', quarantined), 0
   for _, key in ipairs(kept) do bytes = bytes + redis.call('HSTRLEN', quarantined, key) end
-  local over = #kept - ARGV[6]
+  local over = #kept - badMax
   local old = redis.call('ZRANGEBYSCORE', quarantinedTimes, 0, '+inf', 'WITHSCORES')
   for index = 1, #old - 2, 2 do
-    if fellOut >= over and bytes <= tonumber(ARGV[7]) then break end
+    if fellOut >= over and bytes <= tonumber(badBytesMax) then break end
     bytes = bytes - redis.call('HSTRLEN', quarantined, old[index])
     redis.call('HDEL', quarantined, old[index])
     redis.call('ZADD', quarantinedTimes, -old[index + 1], old[index])
@@ -132,9 +151,9 @@ for name, by in pairs({
 end
 if added > change.passedOver then
   for _, half in ipairs(redis.call('HKEYS', seenByHalfHour)) do
-    if tonumber(string.match(half, '%d+$')) < tonumber(ARGV[11]) then redis.call('HDEL', seenByHalfHour, half) end
+    if tonumber(string.match(half, '%d+$')) < tonumber(oldestHalfHour) then redis.call('HDEL', seenByHalfHour, half) end
   end
-  redis.call('HINCRBY', seenByHalfHour, ARGV[10], added - change.passedOver)
+  redis.call('HINCRBY', seenByHalfHour, halfHour, added - change.passedOver)
 end
 if change.explains and added > 0 and redis.call('HEXISTS', meta, 'expected') == 1 then
   redis.call('HINCRBY', meta, 'expected', added)
@@ -167,11 +186,11 @@ end
 -- Removes rows last shown a window and a day (scores are exact to a day) before the last complete walk (not before now:
 -- after a long outage the rows that end the walk are as old as the outage). Removes nothing while a walk is not done, and
 -- none of the newest rows, whatever the clocks show.
-local spare = redis.call('ZCARD', seen) - ARGV[9]
+local spare = redis.call('ZCARD', seen) - rowsKept
 if completeAt and spare > 0 and redis.call('EXISTS', stretch) == 0 then
-  local cutoff = math.min(early, completeAt) - ARGV[4] - day
+  local cutoff = math.min(early, completeAt) - seenWindowMs - day
   local some = redis.call('ZRANGEBYSCORE', seen, '-inf', '(' .. cutoff, 'WITHSCORES', 'LIMIT', 0,
-    math.min(spare, ARGV[5]))
+    math.min(spare, forgetMax))
   if #some > 0 then
     -- Rows that were shown together are removed together: beside half a page of known rows the others would look like late
     -- ones.

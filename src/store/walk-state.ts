@@ -7,7 +7,7 @@ import { sourceKeys, unitsKeptMs } from './keys.ts'
 import { LeaseLost } from './lease.ts'
 import { type Quarantined, type QuarantineLimits, quarantineLimits } from './quarantine.ts'
 import type { RedisClient } from './redis.ts'
-import { commitScript, lookScript, openScript } from './walk-scripts.ts'
+import { commitArgs, commitScript, lookScript, openScript } from './walk-scripts.ts'
 
 /**
  * What is known of a source's feed, in Redis: the state of the walk. Its keys, as `keys.ts` names them:
@@ -200,9 +200,13 @@ export function createWalkState(options: WalkStateOptions): WalkState {
         commitScript,
         8,
         ...[meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes, keys.seenByHalfHour],
-        ...[base.id, base.version, toWire(change), seenWindowMs, forgetMax, limits.rowsMax, limits.bytesMax],
-        ...[change.nowMs, rowsKept],
-        ...[halfHourField(change.nowMs), (change.nowMs - unitsKeptMs) / halfHourMs, base.server ?? ''],
+        ...commitArgs.inOrder({
+          ...{ baseId: base.id, baseVersion: base.version, lookedAtServer: base.server ?? '' },
+          ...{ changeJson: toWire(change), callerMs: change.nowMs },
+          ...{ seenWindowMs, forgetMax, badMax: limits.rowsMax, badBytesMax: limits.bytesMax, rowsKept },
+          halfHour: halfHourField(change.nowMs),
+          oldestHalfHour: (change.nowMs - unitsKeptMs) / halfHourMs,
+        }),
       )
       const [kind, added, version, fellOut] = commitAnswer.parse(answer)
       return { kind, added, version, fellOut }
