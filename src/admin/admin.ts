@@ -1,5 +1,6 @@
 import { type FastifyError, type FastifyInstance, type FastifyReply, fastify } from 'fastify'
 import * as z from 'zod'
+import { readJson } from '../alert/json.ts'
 import { MalformedError, NotFoundError, UserError } from '../lib/errors.ts'
 import { timeZoneHeader } from '../telemetry/version.ts'
 import { registerActions } from './actions.ts'
@@ -92,20 +93,12 @@ function acceptOnlyJson(app: FastifyInstance): void {
     if (body.trim() === '') done(null, {})
     else
       void parse(request, body, (error, value: unknown) => {
-        const why = error === null ? isTooDeep(value) && tooDeep : isJson(body) && dangerousKey
+        // The library calls any body that it refuses invalid.
+        const isKeyRefused = error !== null && readJson(body) !== undefined
+        const why = isKeyRefused ? dangerousKey : error === null && isTooDeep(value) && tooDeep
         done(why ? Object.assign(new Error(why), { statusCode: 400 }) : error, value)
       })
   })
-}
-
-/** The library calls any body that it refuses invalid. */
-function isJson(body: string): boolean {
-  try {
-    JSON.parse(body)
-    return true
-  } catch {
-    return false
-  }
 }
 
 const dangerousKey = 'The body has a key that no request has: __proto__, or a constructor with a prototype.'

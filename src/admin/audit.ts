@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { fieldsOf } from '../alert/json.ts'
 import type { AuditRow } from './audit-view.ts'
 
 /** What the list calls whoever has the admin token, since there is one token only. */
@@ -55,10 +56,6 @@ function subjectOf(place: Fields, given: Fields, result: Fields): string {
 }
 
 type Fields = Readonly<Record<string, unknown>>
-
-function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null ? (value as Fields) : {}
-}
 
 function isText(value: unknown): value is string {
   return typeof value === 'string'

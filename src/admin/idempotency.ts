@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import * as z from 'zod'
+import { isMapping } from '../alert/json.ts'
 import { UserError } from '../lib/errors.ts'
 import type { Begun, IdempotencyStore, KeyedRequest } from '../store/idempotency.ts'
 import { type Problem, sendProblem } from './problem.ts'
@@ -26,7 +27,7 @@ export async function once(
   if (given === undefined) return { answer: await act(request, reply), isNew: true }
   const key = keyOf(given)
   if (key === undefined) return { answer: sendProblem(reply, noKey), isNew: false }
-  const body = fieldsOf(request.body)
+  const body = isMapping(request.body) ? request.body : {}
   const what = `${request.method} ${request.url} ${JSON.stringify(inOrder(body))}`
   const begun = await store.begin(key, what, nowMs)
   if (begun.kind !== 'begun') return { answer: answerOf(begun, reply), isNew: false }
@@ -80,10 +81,6 @@ function keyOf(given: string | string[]): string | undefined {
   const text = typeof given === 'string' ? given.trim() : ''
   const key = /^"((?:[^"\\]|\\["\\])*)"$/.exec(text)?.[1]?.replace(/\\(.)/g, '$1') ?? text
   return /^[\x20-\x7e]{1,255}$/.test(key) ? key : undefined
-}
-
-function fieldsOf(body: unknown): Readonly<Record<string, unknown>> {
-  return typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body } : {}
 }
 
 /** The order of fields is no difference. */

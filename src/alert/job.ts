@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { given } from '../lib/given.ts'
 import { type Alert, alertKey, parseRow } from './alert.ts'
 import { believedAt } from './fired-at.ts'
+import { isMapping } from './json.ts'
 import { JsonNumber, jsonNumberForm, jsonNumbers, mapNumbers } from './json-number.ts'
 
 /**
@@ -112,9 +113,7 @@ const jobDataSchema = z.object({
   routes: z.array(z.string()).optional(),
   page: z.number().optional(),
   // Not a record of unknowns, which is copied field by field: rows are long, and nothing here depends on their fields.
-  row: z.custom<Record<string, unknown>>(
-    (given) => typeof given === 'object' && given !== null && !Array.isArray(given),
-  ),
+  row: z.custom<Record<string, unknown>>(isMapping),
   /** The numbers in `row` that JavaScript would change: the index of each among all numbers, and how it was spelled. */
   spelled: z.array(z.tuple([z.int(), z.string().regex(jsonNumberForm)])).optional(),
 })

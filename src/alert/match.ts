@@ -1,8 +1,9 @@
 import type { Alert } from './alert.ts'
 import { type AlertField, alertFields, isCut, type RuleFacts, type RuleField, ruleFields } from './fields.ts'
+import { isObject } from './json.ts'
 import { type Compiled, compileGlob, compileRegex, isFound, type Program } from './regex.ts'
 import type { Steps } from './turns.ts'
-import { isMapping, namesOf, textsOf } from './value.ts'
+import { namesOf, textsOf } from './value.ts'
 
 /**
  * Whether an alert is what a route or a silence asks for. Pure. Fields are joined by AND, the matchers of one field by
@@ -195,8 +196,7 @@ function* satisfiesAll(values: readonly string[], matchers: Matchers, field: str
 
 /** A text, as it was read; the values one by one where the row holds several, and none where it holds nothing. */
 function textValues(read: string | null, raw: unknown): readonly string[] {
-  if (typeof raw === 'string') return [raw]
-  if (isMapping(raw) || Array.isArray(raw)) return textsOf(raw)
+  if (typeof raw === 'string' || isObject(raw)) return textsOf(raw)
   return read === null || (read === '' && raw !== '') ? [] : [read]
 }
 

@@ -1,4 +1,5 @@
 import type { Reading, ReadingNames } from './context.ts'
+import { isMapping } from './json.ts'
 import { JsonNumber } from './json-number.ts'
 
 /**
@@ -35,9 +36,9 @@ const sizeMin = 1e-9
 const sizeMax = 1e20
 
 export function readField(record: unknown, reading: Reading, names: ReadingNames): unknown {
-  if (typeof record !== 'object' || record === null || Array.isArray(record)) return undefined
+  if (!isMapping(record)) return undefined
   const name = namesOf(reading, names).find((each) => Object.hasOwn(record, each))
-  return name === undefined ? undefined : (record as Readonly<Record<string, unknown>>)[name]
+  return name === undefined ? undefined : record[name]
 }
 
 /** A name that the config gives to one reading is no longer tried for another of the same object: `changePercent: [change]`. */

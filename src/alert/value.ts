@@ -1,3 +1,4 @@
+import { isMapping } from './json.ts'
 import { JsonNumber } from './json-number.ts'
 import { cut, oneLine } from './text.ts'
 
@@ -43,22 +44,6 @@ export function shownFields(row: unknown) {
 }
 
 const foundCharsMax = 60
-
-/** The JSON value in a text; undefined where there is none. */
-export function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** A JSON object. */
-export function isMapping(value: unknown): value is Record<string, unknown> {
-  return (
-    typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber)
-  )
-}
 
 /** What was found where something else was expected: enough to see what it was. */
 export function foundText(value: unknown): string {

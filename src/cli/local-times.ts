@@ -1,5 +1,5 @@
 import { isoForm, localSentences, onClock } from '../admin/own-instants.ts'
-import { isMapping } from '../alert/value.ts'
+import { isMapping } from '../alert/json.ts'
 
 /**
  * An answer of the bridge for people, with its instants on the clock of `timeZone`: whole values, and those within sentences of the

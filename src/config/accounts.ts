@@ -1,8 +1,8 @@
 import * as z from 'zod'
+import { property } from '../alert/json.ts'
 import { formatDuration } from '../lib/duration.ts'
 import type { Secret } from '../lib/secret.ts'
 import type { Complaint } from './explain.ts'
-import { property } from './outline.ts'
 import type { Config, SourceConfig } from './schema.ts'
 import { budgetSchema } from './source.ts'
 

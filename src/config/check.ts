@@ -1,11 +1,11 @@
 import * as z from 'zod'
+import { isMapping, property } from '../alert/json.ts'
 import { patternSizeIn, sizeWords } from '../alert/match-form.ts'
 import { accountComplaints } from './accounts.ts'
 import type { Complaint } from './explain.ts'
 import { type IntervalProblem, intervalProblems } from './intervals.ts'
 import { mistakesMax } from './mistake.ts'
 import { nearest } from './nearest.ts'
-import { property } from './outline.ts'
 import { redisModeProblems } from './redis.ts'
 import { budgetSchema, pollSchema } from './source.ts'
 
@@ -110,7 +110,7 @@ function listed(names: readonly string[]): string {
 }
 
 function keysIn(value: unknown): string[] {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value) : []
+  return isMapping(value) ? Object.keys(value) : []
 }
 
 function listIn(value: unknown): readonly unknown[] {

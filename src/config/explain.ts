@@ -1,9 +1,10 @@
 import type * as z from 'zod'
+import { property } from '../alert/json.ts'
 import { describeFound } from './found.ts'
 import { locationOf } from './locations.ts'
 import { byLocation, formatPath, type Mistake, mistakesMax, type Path, shownPath } from './mistake.ts'
 import { nearest } from './nearest.ts'
-import { childOf, hasFileKey, metaOf, property, type Schema, shapeOf } from './outline.ts'
+import { childOf, hasFileKey, metaOf, type Schema, shapeOf } from './outline.ts'
 import type { ReadResult } from './read.ts'
 import { fileSuffix, keysOf } from './secret-file.ts'
 

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
+import { property } from '../alert/json.ts'
 import { Secret } from '../lib/secret.ts'
 import { readSmallFile } from '../lib/small-file.ts'
-import { childOf, metaOf, property, type Schema } from './outline.ts'
+import { childOf, metaOf, type Schema } from './outline.ts'
 import { type Config, configSchema } from './schema.ts'
 
 /**

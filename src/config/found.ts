@@ -1,10 +1,11 @@
+import { property } from '../alert/json.ts'
 import { cut } from '../alert/text.ts'
 import { looksLikeToken } from '../lib/secret.ts'
 import { withoutNamedSecrets } from '../telemetry/named-secrets.ts'
 import { looksRandom } from './conceal.ts'
 import { soundsSecret } from './env.ts'
 import { formatPath, type Path } from './mistake.ts'
-import { childOf, isSecret, metaOf, property, type Schema } from './outline.ts'
+import { childOf, isSecret, metaOf, type Schema } from './outline.ts'
 import type { ReadResult } from './read.ts'
 
 /**

@@ -1,5 +1,6 @@
 import * as z from 'zod'
-import { hasFileKey, mayBeEmpty, metaOf, property, type Schema } from './outline.ts'
+import { property } from '../alert/json.ts'
+import { hasFileKey, mayBeEmpty, metaOf, type Schema } from './outline.ts'
 import { configSchema } from './schema.ts'
 import { fileSuffix } from './secret-file.ts'
 

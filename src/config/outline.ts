@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { property } from '../alert/json.ts'
 
 /**
  * Reads the structure of the config out of its zod schema: which keys a mapping may have, which fields are secrets or
@@ -83,11 +84,6 @@ export function admits(schema: Schema, kind: 'number' | 'boolean'): boolean {
   const { def } = (coreOf(schema) as z.core.$ZodTypes)._zod
   if (def.type === 'union') return def.options.some((option) => admits(option, kind))
   return def.type === kind
-}
-
-export function property(value: unknown, key: PropertyKey): unknown {
-  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
-  return (value as Record<PropertyKey, unknown>)[key]
 }
 
 function innerOf(schema: Schema): Schema | undefined {

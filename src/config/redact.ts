@@ -1,10 +1,11 @@
 import { stringify } from 'yaml'
+import { property } from '../alert/json.ts'
 import { durationText } from '../lib/duration.ts'
 import { Secret } from '../lib/secret.ts'
 import { conceal } from './conceal.ts'
 import { shortHashOf } from './fingerprint.ts'
 import { maskAddress } from './found.ts'
-import { childOf, metaOf, property, type Schema } from './outline.ts'
+import { childOf, metaOf, type Schema } from './outline.ts'
 import { type Config, configSchema } from './schema.ts'
 
 /**

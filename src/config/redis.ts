@@ -1,8 +1,8 @@
 import * as z from 'zod'
+import { property } from '../alert/json.ts'
 import { secretField } from '../lib/fields.ts'
 import type { Secret } from '../lib/secret.ts'
 import { tlsField } from '../sinks/common-config.ts'
-import { property } from './outline.ts'
 
 /** How Redis is reached: one address, sentinels that return it, a cluster, or a server that the bridge starts itself. */
 export type RedisConfig = z.output<typeof redisSchema>

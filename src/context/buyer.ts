@@ -1,4 +1,5 @@
 import type { ContextName, SkipReason } from '../alert/context.ts'
+import { property } from '../alert/json.ts'
 import type { Bulk, Call, ContextCalls, PageOfMany } from './calls.ts'
 import {
   absentFreshMs,
@@ -224,8 +225,7 @@ function areOld({ startMs, next, last }: Pages, { clock }: Pick<BuyerOptions, 'c
 const pagesTogetherMs = 5_000
 
 function isPages(value: unknown): value is Pages {
-  if (typeof value !== 'object' || value === null) return false
-  return ['startMs', 'next', 'last', 'alone'].every((name) => typeof Reflect.get(value, name) === 'number')
+  return ['startMs', 'next', 'last', 'alone'].every((name) => typeof property(value, name) === 'number')
 }
 
 async function keepPages(pages: Pages, { name, cache, clock }: BuyerOptions): Promise<void> {

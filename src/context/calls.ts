@@ -1,4 +1,5 @@
 import { type ContextKind, type ContextName, macroPrefix, type ReadingNames } from '../alert/context.ts'
+import { property } from '../alert/json.ts'
 import type { AnsweredExactly } from '../feed/api/answer.ts'
 import { prepare } from '../feed/api/request.ts'
 import type { FeedClient } from '../feed/client.ts'
@@ -193,11 +194,7 @@ function macroCalls(key: string): ContextCalls {
 
 function isOtherSeries(data: unknown, key: string): boolean {
   const records: readonly unknown[] = Array.isArray(data) ? data : [data]
-  const keys = records.flatMap((record) =>
-    typeof record === 'object' && record !== null && 'key' in record && typeof record.key === 'string'
-      ? [record.key]
-      : [],
-  )
+  const keys = records.map((record) => property(record, 'key')).filter((each) => typeof each === 'string')
   return keys.length > 0 && !keys.includes(key)
 }
 

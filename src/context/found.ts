@@ -1,4 +1,5 @@
 import type { ContextName, SkipReason } from '../alert/context.ts'
+import { isObject } from '../alert/json.ts'
 import type { CachedContext, ContextCache } from '../store/context-cache.ts'
 import type { LookupAnswer } from './calls.ts'
 import { compare, type Instrument, keysOf } from './instrument.ts'
@@ -79,15 +80,11 @@ function isStored(value: unknown): value is Stored {
 }
 
 function isInstrument(value: unknown): value is Instrument {
-  return isObject(value) && ['symbol', 'slug'].every((name) => isTextOrNone(Reflect.get(value, name)))
+  return isObject(value) && ['symbol', 'slug'].every((name) => isTextOrNone(value[name]))
 }
 
 function isTextOrNone(value: unknown): boolean {
   return value === undefined || typeof value === 'string'
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
 }
 
 export function foundOf(kept: Kept, atMs: number, from: 'cache' | 'call'): Found {

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { isMapping } from '../alert/json.ts'
 import { toError, UserError } from '../lib/errors.ts'
 import { tokenProblem } from '../lib/secret.ts'
 import type { TokenState } from './decide-call.ts'
@@ -150,7 +151,7 @@ async function readFields(request: IncomingMessage): Promise<Fields> {
   if (text === undefined) throw new UserError(`the body is longer than ${bodyBytesMax} bytes`)
   try {
     const value: unknown = JSON.parse(text || '{}')
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
+    if (isMapping(value)) return value
   } catch {
     // The error below is thrown for both.
   }
@@ -190,6 +191,6 @@ function number(fields: Fields, name: string, otherwise?: number): number {
 
 function object(fields: Fields, name: string): Fields {
   const value = fields[name] ?? {}
-  if (typeof value === 'object' && !Array.isArray(value)) return value as Fields
+  if (isMapping(value)) return value
   throw new UserError(`${name} must be an object`)
 }

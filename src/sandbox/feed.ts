@@ -1,3 +1,5 @@
+import { property } from '../alert/json.ts'
+
 /**
  * One account's rows, newest first to the outside. Rows are kept oldest first, so that adding one is fast however long the
  * history is. A row may be anything: a bridge must work with bad rows too.
@@ -36,7 +38,7 @@ export function createFeed(): SandboxFeed {
       oldestFirst.splice(Math.max(0, oldestFirst.length - atIndex), 0, row)
     },
     remove(id) {
-      const index = oldestFirst.findLastIndex((row) => idOf(row) === id)
+      const index = oldestFirst.findLastIndex((row) => property(row, 'id') === id)
       if (index >= 0) oldestFirst.splice(index, 1)
       return index >= 0
     },
@@ -44,8 +46,4 @@ export function createFeed(): SandboxFeed {
       if (index < oldestFirst.length) oldestFirst.splice(oldestFirst.length - 1 - index, 1)
     },
   }
-}
-
-function idOf(row: unknown): unknown {
-  return typeof row === 'object' && row !== null && 'id' in row ? row.id : undefined
 }

@@ -1,3 +1,4 @@
+import { isMapping } from '../alert/json.ts'
 import { UserError } from '../lib/errors.ts'
 import { type FieldType, faultKinds, type InjectedFault, shapes } from './faults.ts'
 
@@ -60,7 +61,7 @@ function isKind(text: string): text is InjectedFault['kind'] {
 }
 
 function asFields(value: unknown): Readonly<Record<string, unknown>> {
-  return typeOf(value) === 'object' ? (value as Record<string, unknown>) : {}
+  return isMapping(value) ? value : {}
 }
 
 function typeOf(value: unknown): string {

@@ -1,3 +1,5 @@
+import { fieldsOf } from '../alert/json.ts'
+
 /** The two kinds of row that the sandbox serves, field by field as the API documents them. */
 export interface ApiDelivery {
   readonly id: number
@@ -45,9 +47,8 @@ export function isoSeconds(ms: number): string {
 
 /** Whether a row of the feed has the documented identity; hand-made bad rows have not. */
 export function isApiDelivery(row: unknown): row is ApiDelivery {
-  if (typeof row !== 'object' || row === null || !('id' in row && 'headline' in row && 'firedAt' in row))
-    return false
-  return Number.isSafeInteger(row.id) && typeof row.headline === 'string' && typeof row.firedAt === 'string'
+  const { id, headline, firedAt } = fieldsOf(row)
+  return Number.isSafeInteger(id) && typeof headline === 'string' && typeof firedAt === 'string'
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { AlertContext, ContextName, ReadingNames } from '../alert/context.ts'
 import { clockTime, type Display, displayDirection, localDay, shortDay } from '../alert/display.ts'
+import { property } from '../alert/json.ts'
 import { numberOf, readField, readNumber, readPrice, readText } from '../alert/readings.ts'
 import { betweenParts, cut, directionMark, directionOf, oneLine } from '../alert/text.ts'
 import { contextWordsOf } from '../alert/words.ts'
@@ -198,7 +199,7 @@ function unusualOf(record: unknown, names: ReadingNames, display: Display): stri
 
 function letterOf(letter: unknown, names: ReadingNames, display: Display): string | undefined {
   const title = readText(letter, 'title', names)
-  const months = numberOf(fieldOf(letter, 'periodMonths'))
+  const months = numberOf(property(letter, 'periodMonths'))
   const span =
     months !== undefined && months > 0
       ? `${number(months, display)} ${contextWordsOf(display).months}`
@@ -210,10 +211,10 @@ function letterOf(letter: unknown, names: ReadingNames, display: Display): strin
 
 function holdersOf(record: unknown, display: Display): string | undefined {
   const summary = newestSummary(record)
-  const holders = fieldOf(summary, 'holders')
+  const holders = property(summary, 'holders')
   if (!Array.isArray(holders)) return undefined
   const known = holders.flatMap((holder: unknown) => {
-    const [name, percent] = [fieldOf(holder, 'name'), numberOf(fieldOf(holder, 'percent'))]
+    const [name, percent] = [property(holder, 'name'), numberOf(property(holder, 'percent'))]
     const isShare = percent !== undefined && percent >= 0 && percent <= 100
     return typeof name !== 'string' || !isShare ? [] : [{ name, percent }]
   })
@@ -229,10 +230,10 @@ function holdersOf(record: unknown, display: Display): string | undefined {
 /** Of a record, or of a list of such: of several, one must be newer than all others. */
 function newestSummary(records: unknown): unknown {
   const list: readonly unknown[] = Array.isArray(records) ? records : [records]
-  const summaries = list.map((record) => fieldOf(record, 'summary'))
+  const summaries = list.map((record) => property(record, 'summary'))
   if (summaries.length === 1) return summaries[0]
   const dated = summaries.flatMap((summary) => {
-    const asOf = fieldOf(summary, 'asOf')
+    const asOf = property(summary, 'asOf')
     const day = dayOf(typeof asOf === 'string' ? asOf : undefined)
     return day === undefined ? [] : [{ summary, day }]
   })
@@ -243,7 +244,7 @@ function newestSummary(records: unknown): unknown {
 /** The newest run is not known, so one is shown only where it is the only one. */
 function valuationOf(runs: unknown, display: Display): string | undefined {
   const list: readonly unknown[] = Array.isArray(runs) ? runs : [runs]
-  const gap = list.length === 1 ? numberOf(fieldOf(list[0], 'gapNow')) : undefined
+  const gap = list.length === 1 ? numberOf(property(list[0], 'gapNow')) : undefined
   return gap !== undefined ? roundedText(gap, display, 'exceptZero') : undefined
 }
 
@@ -268,15 +269,9 @@ function seriesOf(data: unknown, key: string, names: ReadingNames) {
   const list: readonly unknown[] = Array.isArray(data) ? data : [data]
   const records = list.filter((record) => Array.isArray(readField(record, 'points', names)))
   if (records.length === 0) return { points: data, record: undefined }
-  const named = records.find((record) => fieldOf(record, 'key') === key)
+  const named = records.find((record) => property(record, 'key') === key)
   const [only] = records
-  const isOnly = records.length === 1 && typeof fieldOf(only, 'key') !== 'string'
+  const isOnly = records.length === 1 && typeof property(only, 'key') !== 'string'
   const record = named ?? (isOnly ? only : undefined)
   return { points: readField(record, 'points', names), record }
-}
-
-function fieldOf(record: unknown, name: string): unknown {
-  return typeof record === 'object' && record !== null && Object.hasOwn(record, name)
-    ? (record as Readonly<Record<string, unknown>>)[name]
-    : undefined
 }

@@ -1,4 +1,4 @@
-import { readJson } from '../alert/value.ts'
+import { readJson } from '../alert/json.ts'
 import { spendingKeys } from './account.ts'
 import type { RedisClient } from './redis.ts'
 

@@ -1,7 +1,7 @@
 import { setImmediate as untilAllAsked } from 'node:timers/promises'
 import { Cluster, type Redis } from 'ioredis'
 import * as z from 'zod'
-import { readJson } from '../alert/value.ts'
+import { readJson } from '../alert/json.ts'
 import { hashTag, namesFoundKey, servedSinksKey, sinkNamesKey, sourceNamesKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { readJson } from '../alert/value.ts'
+import { readJson } from '../alert/json.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { sourceKeys } from './keys.ts'
 import type { RedisClient } from './redis.ts'

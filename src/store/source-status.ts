@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { readJson } from '../alert/value.ts'
+import { readJson } from '../alert/json.ts'
 import { sourceKeys } from './keys.ts'
 import { thisProcess } from './lease.ts'
 import type { RedisClient } from './redis.ts'

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
 import { html } from '../../alert/html.ts'
+import { fieldsOf } from '../../alert/json.ts'
 import { UserError } from '../../lib/errors.ts'
 import { given } from '../../lib/given.ts'
 import type { DeliveryPage } from '../delivery-view.ts'
@@ -163,7 +164,7 @@ async function listed({ ports }: AdminDeps, filter: DeliveriesFilter): Promise<O
 
 /** A filter that is not valid is ignored: people edit addresses by hand. */
 function filterOf(query: unknown): DeliveriesFilter {
-  const asked = typeof query === 'object' && query !== null ? (query as Record<string, unknown>) : {}
+  const asked = fieldsOf(query)
   const valid = Object.entries(pageFields).flatMap(([name, field]) => {
     const parsed = field.safeParse(asked[name])
     return parsed.success && parsed.data !== undefined ? [[name, parsed.data]] : []

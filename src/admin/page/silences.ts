@@ -1,4 +1,5 @@
 import { type Html, type HtmlPart, html } from '../../alert/html.ts'
+import { isMapping } from '../../alert/json.ts'
 import type { SilenceView } from '../delivery-view.ts'
 import { actionButton, buttonRow, copyButton } from './buttons.ts'
 import { foreign } from './foreign.ts'
@@ -69,7 +70,7 @@ function item(silence: SilenceView, times: Times, canAct: boolean): Html {
 /** `symbol فولاد · rule.name {"glob":"c*"}`: the fields by the names that the config has, too. */
 function matchText(match: SilenceView['match'], words: PageWords): HtmlPart {
   const { rule, ...own } = match
-  const ofRule = Object.entries(isFields(rule) ? rule : {})
+  const ofRule = Object.entries(isMapping(rule) ? rule : {})
   const named = [...Object.entries(own), ...ofRule.map(([name, value]) => [`rule.${name}`, value] as const)]
   const parts = named.map(
     ([name, value], at) =>
@@ -81,10 +82,6 @@ function matchText(match: SilenceView['match'], words: PageWords): HtmlPart {
 function valueText(value: unknown, words: PageWords): string {
   return [value]
     .flat()
-    .map((each) => (isFields(each) ? JSON.stringify(each) : String(each)))
+    .map((each) => (isMapping(each) ? JSON.stringify(each) : String(each)))
     .join(words.list)
-}
-
-function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,4 @@
-import { readJson } from '../../alert/value.ts'
+import { readJson } from '../../alert/json.ts'
 import { given } from '../../lib/given.ts'
 import { answerText } from '../follow-up.ts'
 import type { SinkQueues } from '../queues.ts'

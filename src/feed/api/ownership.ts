@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { isObject, property } from '../../alert/json.ts'
 
 /**
  * Who owns an instrument, who directs it and what it owns. `data` is one such record or a list of them; which of the two
@@ -133,7 +134,7 @@ export const treeLevelsMax = 32
  * `treeTruncated`. Iterative, since JSON may nest deeper than recursion can go.
  */
 export function cutTrees(body: unknown, levelsMax = treeLevelsMax): void {
-  const data = fieldOf(body, 'data')
+  const data = property(body, 'data')
   for (const each of Array.isArray(data) ? data : [data]) {
     let level: readonly unknown[] = listOf(each, 'tree')
     for (let depth = 1; level.length > 0; depth += 1) {
@@ -149,14 +150,6 @@ export function cutTrees(body: unknown, levelsMax = treeLevelsMax): void {
 }
 
 function listOf(value: unknown, name: string): readonly unknown[] {
-  const found = fieldOf(value, name)
+  const found = property(value, name)
   return Array.isArray(found) ? found : []
-}
-
-function fieldOf(value: unknown, name: string): unknown {
-  return isObject(value) && Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
 }

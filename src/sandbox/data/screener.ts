@@ -1,3 +1,4 @@
+import { fieldsOf } from '../../alert/json.ts'
 import { fieldKeys } from '../../feed/api/field-keys.ts'
 import type { ScreenRun } from '../../feed/api/screen-run.ts'
 import { instruments, type Listing, screens } from '../market.ts'
@@ -104,13 +105,7 @@ function readScreen(screen: ScreenRun['screen']): ConditionSet | undefined {
   const given = screen?.['conditions'] ?? []
   if (!Array.isArray(given)) return undefined
   const conditions = given.flatMap((each: unknown): Condition[] => {
-    if (
-      typeof each !== 'object' ||
-      each === null ||
-      !('field' in each && 'operator' in each && 'value' in each)
-    )
-      return []
-    const { field, operator, value } = each
+    const { field, operator, value } = fieldsOf(each)
     const isReadings = typeof operator === 'string' && Object.hasOwn(operators, operator)
     return typeof field === 'string' && isReadings && typeof value === 'number'
       ? [{ field, operator, value }]

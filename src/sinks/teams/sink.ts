@@ -1,3 +1,4 @@
+import { fieldsOf } from '../../alert/json.ts'
 import type { Meaning } from '../outcome.ts'
 import { createRequestSink, isSuccess, type ResponseDetails } from '../request-sink.ts'
 import { secretUrl } from '../secret-url.ts'
@@ -26,12 +27,10 @@ function createTeamsSink(name: string, config: TeamsConfig, tools: SinkTools): S
 
 function sayMore(reply: HttpResponse): ResponseDetails {
   if (isSuccess(reply)) return { meaning: wrapped(reply.body) }
-  const { error } = jsonAnswer(reply.body)
-  if (typeof error !== 'object' || error === null) return { meaning: meaningOf('', reply.status) }
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  const message = 'message' in error && typeof error.message === 'string' ? error.message : ''
-  const text = [code, message].filter((part) => part !== '').join(': ')
-  return { meaning: meaningOf(code, reply.status), ...(text === '' ? {} : { text }) }
+  const { code, message } = fieldsOf(jsonAnswer(reply.body)['error'])
+  const text = [code, message].filter((part) => typeof part === 'string' && part !== '').join(': ')
+  const meaning = meaningOf(typeof code === 'string' ? code : '', reply.status)
+  return { meaning, ...(text === '' ? {} : { text }) }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { property } from '../../alert/json.ts'
 import { pictureOf } from '../chart/picture.ts'
 import { under } from '../common-config.ts'
 import type { Meaning } from '../outcome.ts'
@@ -65,11 +66,7 @@ function sayMore(reply: HttpResponse): ResponseDetails {
   const description = typeof answer['description'] === 'string' ? answer['description'] : undefined
   const text = description ?? reply.body
   if (isSuccess(reply)) return answer['ok'] === true ? { text: 'ok' } : { text, meaning: 'bad_answer' }
-  const parameters = answer['parameters']
-  const asked =
-    typeof parameters === 'object' && parameters !== null && 'retry_after' in parameters
-      ? secondsIn(parameters.retry_after)
-      : undefined
+  const asked = secondsIn(property(answer['parameters'], 'retry_after'))
   return {
     text,
     meaning: meaningOf(reply.status, text),

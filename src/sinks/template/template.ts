@@ -2,6 +2,7 @@ import type { Template as Part } from 'liquidjs'
 import { alertKey } from '../../alert/alert.ts'
 import { isCpuLimitSpent, oncePerCheck } from '../../alert/cpu-limit.ts'
 import { type Display, firedTime, linkOf, titleOf } from '../../alert/display.ts'
+import { readJson } from '../../alert/json.ts'
 import { JsonNumber } from '../../alert/json-number.ts'
 import { toError } from '../../lib/errors.ts'
 import type { Parcel } from '../sink.ts'
@@ -47,7 +48,7 @@ export function createTemplate(text: string, escaping: Escaping, display: Displa
   return {
     render(parcel) {
       const text = rendered(engine, parts, scopeOf(parcel, display))
-      if (escaping === 'json' && !isJson(text)) throw new SinkError('unrenderable', noJson)
+      if (escaping === 'json' && readJson(text) === undefined) throw new SinkError('unrenderable', noJson)
       return text
     },
   }
@@ -114,15 +115,6 @@ function speakable(value: unknown): unknown {
   if ('toString' in value && typeof value.toString === 'function' && !Object.hasOwn(value, 'valueOf'))
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, speakable(inner)]))
   return JSON.stringify(value)
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** Values that take time to compute are computed only for a template that uses them. */

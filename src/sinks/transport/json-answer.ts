@@ -1,14 +1,11 @@
+import { fieldsOf, readJson } from '../../alert/json.ts'
+
 /**
  * The JSON object in the start of an answer; empty where there is none. Its fields are unknown: a service may send
  * anything.
  */
 export function jsonAnswer(body: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(body)
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
-  } catch {
-    return {}
-  }
+  return fieldsOf(readJson(body))
 }
 
 /**
