@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
 import { type Lookups, openLookups } from '../app/lookups.ts'
-import type { Config } from '../config/schema.ts'
 import { parseAnswer } from '../feed/api/answer.ts'
 import { matchPath, readTexts } from '../feed/api/read-texts.ts'
 import { type ApiRequest, type LooseParameters, prepareLoose } from '../feed/api/request.ts'
@@ -8,6 +7,7 @@ import { type EndpointPath, endpointOf, endpoints } from '../feed/endpoints.ts'
 import { UserError } from '../lib/errors.ts'
 import { namedCommand } from './command-texts.ts'
 import { configOf } from './config-file.ts'
+import { sourceOf } from './config-source.ts'
 import { print, printError, printJson } from './output.ts'
 import { progressBar } from './progress.ts'
 import { UsageError } from './usage.ts'
@@ -161,15 +161,4 @@ function toData(text: string): unknown {
   } catch {
     throw new UsageError('--data: this is no JSON.')
   }
-}
-
-function sourceOf({ sources }: Config, wanted: string | undefined) {
-  const known = Object.entries(sources)
-  const [only] = known
-  const found = known.find(([name]) => name === wanted)
-  if (found !== undefined) return found
-  const names = known.map(([name]) => name).join(', ')
-  if (wanted !== undefined) throw new UserError(`--source: there is no ${wanted}; the config has ${names}.`)
-  if (only !== undefined && known.length === 1) return only
-  throw new UserError(`--source: the config has several; choose one of ${names}.`)
 }

@@ -6,7 +6,6 @@ import { scheduleOptionsOf, usualSource, withUnits } from '../app/schedule-optio
 import { sharingWith, unitsOfSource } from '../config/accounts.ts'
 import type { Config, SourceConfig } from '../config/schema.ts'
 import { unitsPerDayMax } from '../config/source.ts'
-import { UserError } from '../lib/errors.ts'
 import { given } from '../lib/given.ts'
 import { wallTime } from '../lib/zone.ts'
 import { previewPlan } from '../schedule/preview.ts'
@@ -14,6 +13,7 @@ import type { ScheduleOptions } from '../schedule/schedule.ts'
 import type { Target } from '../schedule/simulate.ts'
 import { namedCommand } from './command-texts.ts'
 import { configOf } from './config-file.ts'
+import { sourceOf } from './config-source.ts'
 import { connectDaemon, type Daemon } from './daemon.ts'
 import { print, printJson } from './output.ts'
 import { type ContextCosts, contextCosts, describeContextCosts } from './plan-context.ts'
@@ -102,7 +102,7 @@ async function* plansOf(
 ): AsyncGenerator<SourcePlan> {
   const names = options.source === undefined ? Object.keys(config.sources) : [options.source]
   for (const name of names) {
-    const source = sourceOf(config, name)
+    const [, source] = sourceOf(config, name)
     const known = await readLearned?.(config, name).catch(() => undefined)
     const partOf = (units: number) => unitsOfSource(source, sharingWith(config.sources, name), units)
     yield {
@@ -172,11 +172,7 @@ async function printTraceTarget(
  */
 function traceOptions(options: Options, config: Config | undefined): ScheduleOptions {
   if (config !== undefined) {
-    const names = Object.keys(config.sources)
-    if (options.source === undefined && names.length > 1)
-      throw new UserError(`--source: the config has several; choose one of ${names.join(', ')}.`)
-    const name = options.source ?? names[0] ?? ''
-    const source = sourceOf(config, name)
+    const [name, source] = sourceOf(config, options.source)
     const unitsOfAccount = options.unitsPerDay ?? source.budget.unitsPerDay
     const unitsPerDay = unitsOfSource(source, sharingWith(config.sources, name), unitsOfAccount)
     return withOverrides(source, { ...options, unitsPerDay })
@@ -195,14 +191,6 @@ function withOverrides(source: Pick<SourceConfig, 'budget' | 'poll'>, options: O
     ...(unitsPerDay === undefined ? scheduleOptionsOf(source) : withUnits(source, unitsPerDay)),
     ...(timeZone === undefined ? {} : { timeZone }),
   }
-}
-
-function sourceOf(config: Config, name: string): SourceConfig {
-  const source = new Map(Object.entries(config.sources)).get(name)
-  if (source) return source
-  throw new UserError(
-    `--source: there is no ${name}; the config has ${Object.keys(config.sources).join(', ')}.`,
-  )
 }
 
 function checkZone(timeZone: string): void {
