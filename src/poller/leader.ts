@@ -4,7 +4,7 @@ import { toError } from '../lib/errors.ts'
 import { pauseAfter } from '../schedule/memory.ts'
 import type { PagesLeft, Schedule } from '../schedule/schedule.ts'
 import { type Lease, type LeaseHolder, type LeaseOptions, tryLease } from '../store/lease.ts'
-import { freshEveryMs, minuteMs, walkRequestsOf } from '../store/minute.ts'
+import { freshEveryMs, rateMinuteMs, walkRequestsOf } from '../store/minute.ts'
 import { redisErrorText } from '../store/redis-errors.ts'
 import type { PollerStatus } from '../store/source-status.ts'
 import { newRulesState, type RulesState } from './announcements.ts'
@@ -194,7 +194,7 @@ const walkShareMin = 0.05
  */
 export function freshPauseMs(requestsPerMinute: number, sources: number): number {
   const perMinute = Math.max(1, Math.floor(walkRequestsOf(requestsPerMinute) * freshShareMax))
-  const pauseMs = (sources * (minuteMs + freshSlackMs)) / perMinute
+  const pauseMs = (sources * (rateMinuteMs + freshSlackMs)) / perMinute
   const hasEnough = requestsPerMinute > sources
   return Math.max(freshEveryMs, hasEnough ? pauseMs : pauseMs * (1 + Math.random() / 2))
 }

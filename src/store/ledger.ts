@@ -17,7 +17,7 @@ import {
   reserveArgs,
   reserveScript,
 } from './ledger-scripts.ts'
-import { besidePolls, lookups, minuteMs } from './minute.ts'
+import { besidePolls, lookups, rateMinuteMs } from './minute.ts'
 import type { RedisClient } from './redis.ts'
 
 /**
@@ -192,7 +192,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         requestsMax: leaveFresh
           ? besidePolls(purpose, options.requestsPerMinute, options.sources?.())
           : options.requestsPerMinute,
-        ...{ cost, purpose, minuteMs, keptMs: unitsKeptMs },
+        ...{ cost, purpose, minuteMs: rateMinuteMs, keptMs: unitsKeptMs },
         ...{ leaseToken, request: name, callerMs: nowMs, halfHour: halfHourField(nowMs) },
         holdMsMax: waits.apiHold.maxMs,
         account: options.account ?? '',
@@ -216,7 +216,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       return { ok: false, limit, held: kind === 'held', ...ofPurpose, retryAtMs, unitsUsed }
     },
     ended({ request }) {
-      redis.eval(endedScript, 1, keys.minute, request, minuteMs).catch(() => {})
+      redis.eval(endedScript, 1, keys.minute, request, rateMinuteMs).catch(() => {})
     },
     async used(day) {
       await join()
@@ -227,7 +227,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
     async usedSince(fromMs) {
       const first = Math.round(fromMs / halfHourMs)
-      if (Math.abs(first * halfHourMs - fromMs) > minuteMs) return undefined
+      if (Math.abs(first * halfHourMs - fromMs) > halfHourSlackMs) return undefined
       // Twice a day, so that none of 23 hours is passed over.
       const hoursBack = [0, 12, 24, 36, 48]
       const days = new Set(
@@ -286,6 +286,8 @@ export function createLedger(options: LedgerOptions): Ledger {
 }
 
 const joinsMax = 5
+/** How far an instant may be from its half hour, see `usedSince`. */
+const halfHourSlackMs = 60_000
 const noPolls: readonly Purpose[] = [...lookups, 'rules']
 /** The largest instant that a Date can represent. */
 const instantMsMax = 8.64e15

@@ -3,7 +3,7 @@ import type { Purpose } from '../telemetry/metrics.ts'
 /** What a catch-up, lookups and spare pages may use of the minute for which the API limits requests. */
 
 /** The minute of the rate limit in milliseconds, and a little more: the clocks of two machines differ. */
-export const minuteMs = 60_050
+export const rateMinuteMs = 60_050
 /** How often the first page is read during a catch-up, in milliseconds. */
 export const freshEveryMs = 5_000
 /** The share of the minute that is kept for the first page during a catch-up. */

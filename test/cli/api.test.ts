@@ -14,7 +14,7 @@ import { embeddedPaths, lockDir } from '../../src/store/embedded-paths.ts'
 import { createGrantStore } from '../../src/store/grant.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { createLedger } from '../../src/store/ledger.ts'
-import { minuteMs } from '../../src/store/minute.ts'
+import { rateMinuteMs } from '../../src/store/minute.ts'
 import { run as runCommand } from '../support/cli.ts'
 import { passingClock } from '../support/clock.ts'
 import { captureLog } from '../support/log.ts'
@@ -210,7 +210,7 @@ describe('api', () => {
     const client = redis.client()
     const { minute } = sourceKeys(prefix, 'main')
     const freeInMs = 6_000
-    const madeAtMs = Number((await client.time())[0]) * 1_000 - minuteMs + freeInMs
+    const madeAtMs = Number((await client.time())[0]) * 1_000 - rateMinuteMs + freeInMs
     await client.zadd(minute, ...Array.from({ length: 179 }, (_, at) => [madeAtMs, `earlier ${at}`]).flat())
     const all = run('GET', '/api/v1/alerts/deliveries', '--all', '--config', file)
     await vi.waitFor(() => expect(sandbox.requests).toHaveLength(1), { timeout: 5_000, interval: 5 })

@@ -4,7 +4,7 @@ import type { PollerDeps } from '../../src/poller/settings.ts'
 import { createGrantStore } from '../../src/store/grant.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { resetGuardMs } from '../../src/store/ledger-days.ts'
-import { minuteMs, walkRequestsOf } from '../../src/store/minute.ts'
+import { rateMinuteMs, walkRequestsOf } from '../../src/store/minute.ts'
 import type { RedisClient } from '../../src/store/redis.ts'
 import { passingClock } from '../support/clock.ts'
 import { callsDuring, pollerRig, pollOnePage, type RigOptions, untilCalls } from '../support/poller.ts'
@@ -32,8 +32,8 @@ describe('first pages while catch-ups wait for the minute', () => {
     let [minute, pages] = [[] as number[], 0]
     /** When it is to be tried again; undefined where the call is made. */
     const take = (atMs: number, requestsMax: number) => {
-      minute = minute.filter((callMs) => callMs > atMs - minuteMs)
-      if (minute.length >= requestsMax) return (minute.at(-requestsMax) ?? 0) + minuteMs
+      minute = minute.filter((callMs) => callMs > atMs - rateMinuteMs)
+      if (minute.length >= requestsMax) return (minute.at(-requestsMax) ?? 0) + rateMinuteMs
       minute.push(atMs)
       return undefined
     }
@@ -95,17 +95,17 @@ it.each([
       atMs = Math.max(atMs + 1, Math.min(...state.map(({ dueMs }) => dueMs)))
     )
       for (const source of state.filter(({ dueMs }) => dueMs <= atMs)) {
-        minute = minute.filter((callMs) => callMs > atMs - minuteMs)
+        minute = minute.filter((callMs) => callMs > atMs - rateMinuteMs)
         if (minute.length >= requests) {
           source.refusals += 1
-          source.dueMs = retryOfMinute((minute.at(-requests) ?? 0) + minuteMs, source.refusals)
+          source.dueMs = retryOfMinute((minute.at(-requests) ?? 0) + rateMinuteMs, source.refusals)
           continue
         }
         minute.push(atMs)
         source.longestMs = Math.max(source.longestMs, atMs - source.lastMs)
         ;[source.lastMs, source.refusals, source.dueMs] = [atMs, 0, atMs + everyMs]
       }
-    const fairMs = (sources * minuteMs) / requests
+    const fairMs = (sources * rateMinuteMs) / requests
     for (const { longestMs, lastMs } of state) {
       expect(longestMs).toBeLessThan(2.5 * fairMs)
       expect(lastMs).toBeGreaterThan(3_600_000 - 2.5 * fairMs)
@@ -308,7 +308,7 @@ describe('pages that no poll waits for', () => {
   async function passMinute(redis: RedisClient, prefix: string) {
     const { minute } = sourceKeys(prefix, 'main')
     const asked = await redis.zrange(minute, '0', '-1')
-    await Promise.all(asked.map((request) => redis.zincrby(minute, String(-minuteMs), request)))
+    await Promise.all(asked.map((request) => redis.zincrby(minute, String(-rateMinuteMs), request)))
   }
 
   it('are read with what polls leave of each minute, on and on: a sweep ends with its share of the day', async () => {
@@ -323,7 +323,7 @@ describe('pages that no poll waits for', () => {
       expect(await callsDuring(sandbox, 200)).toBe(0)
       expect(sandbox.requests).toHaveLength(calls)
       await passMinute(redis, prefix)
-      clock.pass(minuteMs + 1_000)
+      clock.pass(rateMinuteMs + 1_000)
     }
     expect(poller.status().state).toBe('waiting')
     expect((await ledger.used({ key: 'today', startMs: 0, endMs: 0 })).byPurpose).toEqual({
@@ -367,10 +367,10 @@ describe('pages that no poll waits for', () => {
     await untilCalls(sandbox, 4)
     expect(await callsDuring(sandbox, 200)).toBe(0)
     await passMinute(redis, prefix)
-    clock.pass(minuteMs + 1_000)
+    clock.pass(rateMinuteMs + 1_000)
     await untilCalls(sandbox, 7)
     await passMinute(redis, prefix)
-    clock.pass(minuteMs + 1_000)
+    clock.pass(rateMinuteMs + 1_000)
     expect(await callsDuring(sandbox, 200)).toBe(0)
     expect(sandbox.requests.map(({ page }) => page)).toEqual([1, 2, 3, 4, 5, 6, 7])
     expect(captured.with('poll.history')).toMatchObject([{ pages: 3 }, { pages: 3 }])
