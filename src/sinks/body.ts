@@ -1,11 +1,13 @@
 import { alertKey } from '../alert/alert.ts'
 import type { Display } from '../alert/display.ts'
 import { oneLine } from '../alert/text.ts'
+import { given } from '../lib/given.ts'
 import { looksLikeToken } from '../lib/secret.ts'
 import { namedSecretsIn } from '../telemetry/named-secrets.ts'
 import type { Parcel } from './sink.ts'
 import { escapingOf } from './template/escaping.ts'
 import { createTemplate } from './template/template.ts'
+import { timestampOf } from './timestamp.ts'
 import { SinkError } from './transport/fault.ts'
 
 /**
@@ -49,22 +51,18 @@ export function webhookBody(parcel: Parcel): string {
 /** CloudEvents 1.0, structured mode. An attribute that would have to be empty is left out. */
 function cloudEvent(parcel: Parcel): string {
   const { alert } = parcel
-  const { firedAtMs: ms } = alert
   const subject = oneLine(alert.symbol ?? '')
   return written({
     specversion: '1.0',
     id: alertKey(alert),
     source: `/alert-bridge/${alert.source}`,
     type: 'alert.fired',
-    ...(ms === null || ms < 0 || ms > timeMsMax ? {} : { time: new Date(ms).toISOString() }),
+    ...given({ time: timestampOf(alert) }),
     ...(subject === '' ? {} : { subject }),
     datacontenttype: 'application/json',
     data: dataOf(parcel),
   })
 }
-
-/** RFC 3339 ends with the year 9999. */
-const timeMsMax = 253_402_300_799_999
 
 function dataOf({ alert, heldBack = 0, context }: Parcel) {
   const shown = context && { context: { ...context.parts, skipped: context.skipped } }

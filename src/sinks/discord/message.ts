@@ -1,9 +1,11 @@
 import type { Display } from '../../alert/display.ts'
 import { cut, directionMark, isolate } from '../../alert/text.ts'
+import { given } from '../../lib/given.ts'
 import { withoutAutolinks } from '../autolinks.ts'
 import type { Picture } from '../chart/picture.ts'
 import { contentOf, type Line, smallPrint } from '../content.ts'
 import type { Parcel } from '../sink.ts'
+import { timestampOf } from '../timestamp.ts'
 
 /** An alert as one embed of Discord. Nothing in it can mention anybody, format or link. */
 interface DiscordMessage {
@@ -39,7 +41,6 @@ export function discordMessage(
 ): DiscordMessage {
   const content = contentOf(parcel, display, { ...limits, hasPicture: picture !== undefined })
   const { url, why, around } = content
-  const ms = parcel.alert.firedAtMs
   return {
     ...(username === undefined ? {} : { username }),
     embeds: [
@@ -58,7 +59,7 @@ export function discordMessage(
             .map((part) => isolate(withoutAutolinks(part)))
             .join(' · '),
         },
-        ...(ms === null || Math.abs(ms) > timestampMsMax ? {} : { timestamp: new Date(ms).toISOString() }),
+        ...given({ timestamp: timestampOf(parcel.alert) }),
         color,
         ...(picture === undefined ? {} : { image: { url: `attachment://${pictureName}` } }),
       },
@@ -79,8 +80,6 @@ const limits = { titleCharsMax, factCharsMax: 200, whyCharsMax: 1_000, whyLinesM
 const inlineCharsMax = 24
 const altCharsMax = 1_000
 const color = 0x1f6feb
-/** The years that Discord's clients can show. */
-const timestampMsMax = 253_402_300_799_999
 
 function line({ text, direction }: Line): string {
   return directionMark(direction) + markdown(text)

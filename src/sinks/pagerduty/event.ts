@@ -2,8 +2,10 @@ import { alertKey } from '../../alert/alert.ts'
 import type { Display } from '../../alert/display.ts'
 import { cut, oneLine } from '../../alert/text.ts'
 import { contextWordsOf, wordsOf } from '../../alert/words.ts'
+import { given } from '../../lib/given.ts'
 import { contentOf, shortFacts, smallPrint } from '../content.ts'
 import type { Parcel } from '../sink.ts'
+import { timestampOf } from '../timestamp.ts'
 
 /**
  * An alert as an event that opens an incident. The same alert has the same `dedup_key`, so that a repeated attempt joins
@@ -16,7 +18,6 @@ export function pagerDutyEvent(
 ): object {
   const { alert } = parcel
   const content = contentOf(parcel, display, limits)
-  const ms = alert.firedAtMs
   const why = content.why.map(({ text }) => text).join('\n')
   const { own, known } = shortFacts(content)
   const facts = Object.fromEntries(own.map(({ word, value }) => [word, value]))
@@ -31,7 +32,7 @@ export function pagerDutyEvent(
       summary: content.title.text,
       source: alert.source,
       severity: options.severity,
-      ...(ms === null || ms < 0 || ms > timeMsMax ? {} : { timestamp: new Date(ms).toISOString() }),
+      ...given({ timestamp: timestampOf(alert) }),
       ...(component === '' ? {} : { component }),
       ...(kind === '' ? {} : { class: kind }),
       custom_details: {
@@ -47,5 +48,3 @@ export function pagerDutyEvent(
 
 /** PagerDuty allows 1,024 in a summary and 512 KB in all. */
 const limits = { titleCharsMax: 1_000, factCharsMax: 300, whyCharsMax: 8_000, whyLinesMax: 60 } as const
-/** RFC 3339 ends with the year 9999. */
-const timeMsMax = 253_402_300_799_999

@@ -1,6 +1,7 @@
 import type { IncomingWebhookDefaultArguments } from '@slack/webhook'
 import { load } from '../../lib/packages.ts'
 import { isSlackMessageFault, type Outcome, type ProtocolResult } from '../outcome.ts'
+import { isSuccess } from '../request-sink.ts'
 import { revealProxy, secretUrl } from '../secret-url.ts'
 import { type BatchAttempt, parcelOf, type Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
@@ -54,7 +55,7 @@ function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): S
         nowMs: attempt.nowMs,
         proxy,
         // The status alone shows a refusal; a 2xx needs its body.
-        onStatus: (early) => isOk(early) || helpers.reportEarly(resultOf(early)),
+        onStatus: (early) => isSuccess(early) || helpers.reportEarly(resultOf(early)),
       })
       return asResponse(reply)
     }
@@ -104,13 +105,9 @@ function resultOf(reply: HttpResponse): SlackResult {
   return { via: 'slack', status: reply.status, retryAfterMs: reply.retryAfterMs, word: reply.body.trim() }
 }
 
-function isOk(reply: HttpResponse): boolean {
-  return reply.status >= 200 && reply.status <= 299
-}
-
 function asResponse(reply: HttpResponse): Awaited<ReturnType<Fetch>> {
   return {
-    ok: isOk(reply),
+    ok: isSuccess(reply),
     status: reply.status,
     statusText: '',
     url: '',
