@@ -1,5 +1,5 @@
 import type { SilenceView } from '../../admin/delivery-view.ts'
-import type { AdminPorts, ReloadResult, SilencesPort } from '../../admin/ports.ts'
+import type { AdminPorts, ReloadResult, SeenView, SilencesPort, SourcePlanView } from '../../admin/ports.ts'
 import type { StatusFacts, StatusView } from '../../admin/status-view.ts'
 import { findingsText, verdictOf } from '../../admin/verdict.ts'
 import { alertOfKey } from '../../alert/alert.ts'
@@ -7,6 +7,7 @@ import { sharingWith } from '../../config/accounts.ts'
 import { sinkActivity } from '../../delivery/records/activity.ts'
 import { newestOf, sampleOf } from '../../delivery/records/sample.ts'
 import { openReader } from '../../delivery/records/search.ts'
+import type { Order, Portion } from '../../delivery/records/selection.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { NotFoundError } from '../../lib/errors.ts'
 import { given } from '../../lib/given.ts'
@@ -24,7 +25,7 @@ import { readerOptions, searchDeliveries } from './delivery-search.ts'
 import { explainAlert } from './explain-alert.ts'
 import { previewSilence } from './silence-preview.ts'
 import { storedAlerts } from './stored-alerts.ts'
-import { deadLetterRow, deliveryRowOf, jobStateOf, letterGroupsView } from './views.ts'
+import { deadLetterRow, deliveryRowOf, isoOf, jobStateOf, letterGroupsView } from './views.ts'
 import { sendWithheld, withheldRecord } from './withheld.ts'
 
 interface PortsOptions {
@@ -67,7 +68,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
       const facts: StatusFacts = {
         version,
         role,
-        startedAt: new Date(startedAtMs).toISOString(),
+        startedAt: isoOf(startedAtMs),
         // Not negative when the clock was set back.
         uptimeSeconds: Math.max(0, Math.round((clock.now() - startedAtMs) / 1_000)),
         draining: draining(),
@@ -84,39 +85,9 @@ export function adminPorts(options: PortsOptions): AdminPorts {
       retry: (selection) => running().quarantine.retry(selection),
       drop: (order) => running().quarantine.drop(order),
     },
-    deliveries: {
-      search: async (query) => searchDeliveries(active(), query),
-      stored: async (query) => storedAlerts(active(), query),
-      async changed({ limit, sink, state }) {
-        const query = { limit, ...given({ sink, state: state && jobStateOf(state) }) }
-        return (await active().deliveryLog.list(query)).map(deliveryRowOf)
-      },
-      async story(source, id) {
-        const story = await alertStoryOf(active(), source, id)
-        return story && withHolds(story, async () => (await ports.status()).sinks)
-      },
-      explain: (source, id, atMs) => explainAlert(active(), { source, id }, atMs),
-    },
-    deadLetters: {
-      async list(query) {
-        const { letters, ...page } = await active().deadLetters.list(query)
-        return { data: letters.map(deadLetterRow), ...page }
-      },
-      groups: async () => letterGroupsView(await active().deadLetters.groups()),
-      retry: (order) => active().deadLetters.retry(order),
-      drop: (order) => active().deadLetters.drop(order),
-    },
-    async replay(order) {
-      const config = active()
-      const portion = await config.replay.replay(order)
-      const { missing: ids, atMs, handled } = portion
-      // Without a sink in the order, only what was sent is sent again, nothing that was withheld.
-      const { sink, dryRun = false } = order
-      const released = sink === undefined ? [] : await sendWithheld(config, { ids, sink, atMs, dryRun })
-      const sample = portion.sample && newestOf([...portion.sample, ...released.map(sampleOf)])
-      const missing = await unknownOf(config, ids)
-      return { ...portion, ...given({ sample }), handled: handled + released.length, missing }
-    },
+    deliveries: deliveriesPort(active, async () => (await ports.status()).sinks),
+    deadLetters: deadLettersPort(active),
+    replay: async (order) => replay(active(), order),
     audit: {
       add: async (row) => active().audit.add({ ...row, ids: [...row.ids] }),
       list: async (limit) => active().audit.list(limit),
@@ -134,25 +105,8 @@ export function adminPorts(options: PortsOptions): AdminPorts {
       hot: (name, untilMs) => running().hot(name, untilMs),
       cool: (name, untilMs) => running().cool(name, untilMs),
       day: async (name) => valuesOf(active().sources).get(name)?.day(),
-      async seen(name, id) {
-        const config = active()
-        const row = await valuesOf(config.sources).get(name)?.seen(id)
-        if (row === undefined) return undefined
-        const reader = await openReader(readerOptions(config))
-        const dropped = await reader.dropped([`${name}.${id}`])
-        return { source: name, id, ...row, dropped: dropped.length > 0 }
-      },
-      async plan(name) {
-        const { config, sources } = active()
-        const [source, { budget, poll } = {}] = [valuesOf(sources).get(name), config.sources[name]]
-        if (source === undefined || !budget || !poll) return undefined
-        const units = Promise.all([source.unitsPerDay(), source.unitsOfAccount()])
-        const [learned, resetsAt] = await Promise.all([source.learned(), source.resetsAt()])
-        const [unitsPerDay, unitsOfAccount] = await units
-        const paces = sharingWith(config.sources, name).map((each) => each.poll.every ?? null)
-        const plan = { source: name, budget, poll, resetsAt, learned: learned ?? null }
-        return { ...plan, unitsPerDay, unitsOfAccount, paces }
-      },
+      seen: async (name, id) => seenRow(active(), name, id),
+      plan: async (name) => sourcePlan(active(), name),
     },
     get orphans() {
       return running().orphans
@@ -179,6 +133,70 @@ const unknownYet: RuntimeStatus = {
   quarantineFellOut: null,
   orphans: null,
   processes: [],
+}
+
+function deliveriesPort(
+  active: () => ActiveConfig,
+  sinks: () => Promise<StatusView['sinks']>,
+): AdminPorts['deliveries'] {
+  return {
+    search: async (query) => searchDeliveries(active(), query),
+    stored: async (query) => storedAlerts(active(), query),
+    async changed({ limit, sink, state }) {
+      const query = { limit, ...given({ sink, state: state && jobStateOf(state) }) }
+      return (await active().deliveryLog.list(query)).map(deliveryRowOf)
+    },
+    async story(source, id) {
+      const story = await alertStoryOf(active(), source, id)
+      return story && withHolds(story, sinks)
+    },
+    explain: (source, id, atMs) => explainAlert(active(), { source, id }, atMs),
+  }
+}
+
+function deadLettersPort(active: () => ActiveConfig): AdminPorts['deadLetters'] {
+  return {
+    async list(query) {
+      const { letters, ...page } = await active().deadLetters.list(query)
+      return { data: letters.map(deadLetterRow), ...page }
+    },
+    groups: async () => letterGroupsView(await active().deadLetters.groups()),
+    retry: (order) => active().deadLetters.retry(order),
+    drop: (order) => active().deadLetters.drop(order),
+  }
+}
+
+async function replay(config: ActiveConfig, order: Order): Promise<Portion> {
+  const portion = await config.replay.replay(order)
+  const { missing: ids, atMs, handled } = portion
+  // Without a sink in the order, only what was sent is sent again, nothing that was withheld.
+  const { sink, dryRun = false } = order
+  const released = sink === undefined ? [] : await sendWithheld(config, { ids, sink, atMs, dryRun })
+  const sample = portion.sample && newestOf([...portion.sample, ...released.map(sampleOf)])
+  const missing = await unknownOf(config, ids)
+  return { ...portion, ...given({ sample }), handled: handled + released.length, missing }
+}
+
+async function seenRow(config: ActiveConfig, name: string, id: number): Promise<SeenView | undefined> {
+  const row = await valuesOf(config.sources).get(name)?.seen(id)
+  if (row === undefined) return undefined
+  const reader = await openReader(readerOptions(config))
+  const dropped = await reader.dropped([`${name}.${id}`])
+  return { source: name, id, ...row, dropped: dropped.length > 0 }
+}
+
+async function sourcePlan(
+  { config, sources }: ActiveConfig,
+  name: string,
+): Promise<SourcePlanView | undefined> {
+  const [source, { budget, poll } = {}] = [valuesOf(sources).get(name), config.sources[name]]
+  if (source === undefined || !budget || !poll) return undefined
+  const units = Promise.all([source.unitsPerDay(), source.unitsOfAccount()])
+  const [learned, resetsAt] = await Promise.all([source.learned(), source.resetsAt()])
+  const [unitsPerDay, unitsOfAccount] = await units
+  const paces = sharingWith(config.sources, name).map((each) => each.poll.every ?? null)
+  const plan = { source: name, budget, poll, resetsAt, learned: learned ?? null }
+  return { ...plan, unitsPerDay, unitsOfAccount, paces }
 }
 
 /** The ids of which the bridge has no record (any more). */
@@ -212,7 +230,6 @@ function silencesPort(active: () => ActiveConfig, clock: Clock): SilencesPort {
 
 function silenceView(silence: StoredSilence): SilenceView {
   const { id, written, startsAtMs, endsAtMs, comment } = silence
-  const iso = (ms: number) => new Date(ms).toISOString()
   const problem = silenceProblem(silence) ?? null
-  return { id, match: written, startsAt: iso(startsAtMs), endsAt: iso(endsAtMs), comment, problem }
+  return { id, match: written, startsAt: isoOf(startsAtMs), endsAt: isoOf(endsAtMs), comment, problem }
 }
