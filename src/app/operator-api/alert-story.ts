@@ -8,7 +8,7 @@ import { auditMax } from '../../store/audit.ts'
 import type { WithheldRecord } from '../../store/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
 import { readerOptions } from './delivery-search.ts'
-import { deliveryStoryOf, isoOf } from './views.ts'
+import { deliveryStoryOf, isoOf, isoOrNull } from './views.ts'
 import { withheldRecord, withheldView } from './withheld.ts'
 
 /** The whole story of one alert: its deliveries, and the record of what was withheld. */
@@ -35,7 +35,7 @@ export async function alertStoryOf(
   const seenAtMs = parts[0]?.seenAtMs ?? record?.seenAtMs
   return {
     ...alert,
-    seenAt: seenAtMs === undefined ? null : new Date(seenAtMs).toISOString(),
+    seenAt: isoOrNull(seenAtMs),
     page: parts[0]?.page ?? null,
     deliveries: parts.map((part) => deliveryStoryOf(part, unserved)),
     held: record?.held.map(withheldView) ?? [],

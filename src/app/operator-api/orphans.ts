@@ -6,6 +6,7 @@ import type { KnownNames, NameStore } from '../../store/names.ts'
 import type { SourceData, SourceDataLeft } from '../../store/source-data.ts'
 import type { ActiveConfig } from '../active-config.ts'
 import { searchDeliveries } from './delivery-search.ts'
+import { isoOrNull } from './views.ts'
 
 /** What is left of names that the config in force does not have. */
 interface OrphanTools {
@@ -80,8 +81,7 @@ async function orphanedSources(
 }
 
 function sourceView(name: string, { rows, held, quarantined, lastPollAtMs }: SourceDataLeft): OrphanView {
-  const lastPollAt = lastPollAtMs === null ? null : new Date(lastPollAtMs).toISOString()
-  return { kind: 'source', name, lastPollAt, rows, held, quarantined }
+  return { kind: 'source', name, lastPollAt: isoOrNull(lastPollAtMs), rows, held, quarantined }
 }
 
 async function kindOf(

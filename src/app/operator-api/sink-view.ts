@@ -5,7 +5,7 @@ import type { LaneState } from '../../delivery/sender.ts'
 import { breakerFreshMs, type StoredBreaker } from '../../store/breakers.ts'
 import type { Pause } from '../../store/pauses.ts'
 import { printable } from '../../telemetry/printable.ts'
-import { iso, isoOf } from './views.ts'
+import { isoOf, isoOrNull } from './views.ts'
 
 /** What is known of one sink. The breaker of another process counts, too: it holds the queue of all of them. */
 interface SinkFacts {
@@ -26,10 +26,10 @@ export function sinkView({ about, lane, breaker, queue, pause }: SinkFacts, nowM
     type: about.type,
     state: queue?.paused ? 'paused' : lane?.stuck ? 'stuck' : open ? 'open' : 'active',
     reason: reason ? printable(reason) : null,
-    failingSince: iso(open?.sinceMs),
+    failingSince: isoOrNull(open?.sinceMs),
     // The queue of a paused sink gives out nothing, also no probe.
-    nextProbeAt: lane?.breaker === 'open' && !queue?.paused ? iso(lane.heldUntilMs) : null,
-    pausedUntil: queue?.paused ? iso(pause?.untilMs) : null,
+    nextProbeAt: lane?.breaker === 'open' && !queue?.paused ? isoOrNull(lane.heldUntilMs) : null,
+    pausedUntil: queue?.paused ? isoOrNull(pause?.untilMs) : null,
     waiting: counts?.waiting ?? null,
     active: counts?.active ?? null,
     delayed: counts?.delayed ?? null,
@@ -40,7 +40,7 @@ export function sinkView({ about, lane, breaker, queue, pause }: SinkFacts, nowM
       queue,
       lane?.lastFault ?? (open && { atMs: open.sinceMs ?? 0, text: open.reason ?? '' }),
     ),
-    oldestWaitingAt: iso(queue?.oldestWaitingAtMs),
+    oldestWaitingAt: isoOrNull(queue?.oldestWaitingAtMs),
     drainSeconds: drainSecondsOf(queue, nowMs),
     refusedInARow: queue?.refusedInARow ?? null,
   }

@@ -47,14 +47,14 @@ export function deliveryRowOf(view: JobView): DeliveryRow {
   const { alert, target, attempts, failure } = view
   return {
     ...(alert ? inList(alert) : unreadableAlert(view.jobId)),
-    seenAt: iso(view.seenAtMs),
+    seenAt: isoOrNull(view.seenAtMs),
     sink: view.sink,
     ...(target === undefined ? {} : { target }),
     state: stateWords[view.state],
     attempts: view.delivered?.number ?? attempts,
-    updatedAt: iso(view.changedAtMs),
+    updatedAt: isoOrNull(view.changedAtMs),
     reason: failure ?? null,
-    nextAttemptAt: iso(view.nextAttemptAtMs),
+    nextAttemptAt: isoOrNull(view.nextAttemptAtMs),
   }
 }
 
@@ -110,8 +110,8 @@ export function deliveryStoryOf(part: JobHistory, unserved: readonly string[]): 
     state: stateWords[part.state],
     ...(isOrphaned ? { orphaned: true } : {}),
     reason: part.failure ?? null,
-    nextAttemptAt: iso(part.nextAttemptAtMs),
-    requestedAt: iso(part.requestedAtMs),
+    nextAttemptAt: isoOrNull(part.nextAttemptAtMs),
+    requestedAt: isoOrNull(part.requestedAtMs),
     attempts: attemptViews(part.history),
   }
 }
@@ -165,20 +165,20 @@ export function sourceView(facts: SourceFacts): SourceView {
     reason: reasonOf(status),
     polledBy: status.by ?? null,
     overdueSeconds: Math.round(overdueMs(status, nowMs) / 1_000),
-    lastPollAt: iso(status.lastPollAtMs),
-    nextPollAt: iso(status.nextPollAtMs),
+    lastPollAt: isoOrNull(status.lastPollAtMs),
+    nextPollAt: isoOrNull(status.nextPollAtMs),
     nextReason: status.nextReason as DecisionReason | null,
     budget: { ...budgetStatus(status, day), tooThin: facts.tooThin(status.unitsPerDay) },
     plan: status.plan && {
       learnedFrom: status.plan.learnedFrom,
       firing: status.plan.firing,
       announced: status.plan.announced,
-      hotUntil: iso(status.plan.hotUntilMs || null),
+      hotUntil: isoOrNull(status.plan.hotUntilMs || null),
     },
     rules: status.rules && rulesStatus(status.rules),
     notes: status.doubt === null ? [] : [status.doubt.text],
     behind: status.behind,
-    lastCompleteWalkAt: iso(status.lastCompleteWalkAtMs),
+    lastCompleteWalkAt: isoOrNull(status.lastCompleteWalkAtMs),
   }
 }
 
@@ -272,7 +272,7 @@ function unreadableAlert(jobId: string) {
   }
 }
 
-export function iso(ms: number | null | undefined): string | null {
+export function isoOrNull(ms: number | null | undefined): string | null {
   return ms === null || ms === undefined ? null : isoOf(ms)
 }
 

@@ -4,7 +4,7 @@ import { headlineOf } from '../../alert/display.ts'
 import type { DeliveryJob } from '../../alert/job.ts'
 import type { WithheldEntry, WithheldRecord } from '../../store/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
-import { inList, iso } from './views.ts'
+import { inList, isoOrNull } from './views.ts'
 
 /** What was withheld, as the API shows it. */
 export function withheldView(entry: WithheldEntry): WithheldView {
@@ -14,8 +14,7 @@ export function withheldView(entry: WithheldEntry): WithheldView {
 }
 
 function causeOf({ route, reason, untilMs, silenceId, comment }: WithheldEntry): WithheldCause {
-  const until = untilMs === undefined ? null : new Date(untilMs).toISOString()
-  return { route, reason, until, silence: silenceId ?? null, comment: comment || null }
+  return { route, reason, until: isoOrNull(untilMs), silence: silenceId ?? null, comment: comment || null }
 }
 
 /** What was withheld of one alert as rows of the list: one a sink that did not get it. */
@@ -29,7 +28,7 @@ export function withheldRowsOf(source: string, { row, seenAtMs, held }: Withheld
     const { text } = withheldView(entry)
     const sinks = entry.sinks.length > 0 ? entry.sinks : ['no sink']
     return sinks.map((sink): DeliveryRow => {
-      const seenAt = iso(seenAtMs)
+      const seenAt = isoOrNull(seenAtMs)
       return {
         ...{ ...alert, sink, seenAt, updatedAt: seenAt, state: 'held', attempts: 0, reason: text },
         withheld: causeOf(entry),
