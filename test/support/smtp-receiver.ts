@@ -1,7 +1,7 @@
 import type { AddressInfo, Socket } from 'node:net'
 import { SMTPServer } from 'smtp-server'
+import { type Arrivals, createArrivals } from './arrivals.ts'
 import { testServer } from './certificates.ts'
-import { afterOwnMs } from './own-time.ts'
 
 /** A mail as it came over the wire. */
 interface ReceivedMail {
@@ -32,8 +32,7 @@ export interface SmtpReceiver {
   readonly mails: readonly ReceivedMail[]
   /** From the next command on. */
   script(script: SmtpScript): void
-  /** Resolves when so many mails have come in all; rejects after `limitMs`. */
-  received(count: number, limitMs?: number): Promise<readonly ReceivedMail[]>
+  readonly received: Arrivals<ReceivedMail>['received']
   connections(): number
   stop(): Promise<void>
 }
@@ -47,8 +46,7 @@ export interface SmtpReceiverOptions {
 
 export async function startSmtpReceiver(options: SmtpReceiverOptions = {}): Promise<SmtpReceiver> {
   const { tls = 'none', login } = options
-  const mails: ReceivedMail[] = []
-  const waiting = new Set<() => void>()
+  const mails = createArrivals<ReceivedMail>('mails')
   let script: SmtpScript = {}
   let connections = 0
 
@@ -85,7 +83,7 @@ export async function startSmtpReceiver(options: SmtpReceiverOptions = {}): Prom
         if (scripted === 'drop') return dropAll(server)
         if (scripted !== undefined) return reply(scripted, done)
         const { mailFrom, rcptTo } = session.envelope
-        mails.push({
+        mails.add({
           envelope: {
             from: mailFrom === false ? '' : mailFrom.address,
             to: rcptTo.map((recipient) => recipient.address),
@@ -95,8 +93,7 @@ export async function startSmtpReceiver(options: SmtpReceiverOptions = {}): Prom
           user: typeof session.user === 'string' ? session.user : undefined,
           atMs: Date.now(),
         })
-        for (const check of waiting) check()
-        done(null, `queued as ${mails.length}`)
+        done(null, `queued as ${mails.all.length}`)
       })
     },
   })
@@ -109,25 +106,11 @@ export async function startSmtpReceiver(options: SmtpReceiverOptions = {}): Prom
   return {
     url: `${tls === 'implicit' ? 'smtps' : 'smtp'}://${credentials}127.0.0.1:${port}`,
     port,
-    mails,
+    mails: mails.all,
     script(next) {
       script = next
     },
-    received: (count, limitMs = 10_000) =>
-      new Promise((resolve, reject) => {
-        const check = () => {
-          if (mails.length < count) return
-          limit.off()
-          waiting.delete(check)
-          resolve(mails)
-        }
-        const limit = afterOwnMs(limitMs, () => {
-          waiting.delete(check)
-          reject(new Error(`${mails.length} of ${count} mails within ${limitMs} ms`))
-        })
-        waiting.add(check)
-        check()
-      }),
+    received: mails.received,
     connections: () => connections,
     stop: () => new Promise((resolve) => server.close(() => resolve())),
   }

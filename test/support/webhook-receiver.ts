@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { afterOwnMs } from './own-time.ts'
+import { type Arrivals, createArrivals } from './arrivals.ts'
 
 /** A request as it came over the wire. */
 export interface ReceivedRequest {
@@ -44,8 +44,7 @@ export interface WebhookReceiver {
   readonly requests: readonly ReceivedRequest[]
   /** From the next request on; a function decides for each request. */
   answerWith(answer: ReceiverAnswer | ((request: ReceivedRequest) => ReceiverAnswer)): void
-  /** Resolves when so many requests have come in all; rejects after `limitMs`. */
-  received(count: number, limitMs?: number): Promise<readonly ReceivedRequest[]>
+  readonly received: Arrivals<ReceivedRequest>['received']
   /** Connections accepted so far, also those that never sent a request. */
   connections(): number
   stop(): Promise<void>
@@ -63,8 +62,7 @@ export interface ReceiverOptions {
 
 export async function startWebhookReceiver(options: ReceiverOptions = {}): Promise<WebhookReceiver> {
   const { host = '127.0.0.1', path = '/hook', tls } = options
-  const requests: ReceivedRequest[] = []
-  const waiting = new Set<() => void>()
+  const requests = createArrivals<ReceivedRequest>('requests')
   let answer: ReceiverAnswer | ((request: ReceivedRequest) => ReceiverAnswer) = options.answer ?? {
     status: 204,
   }
@@ -86,8 +84,7 @@ export async function startWebhookReceiver(options: ReceiverOptions = {}): Promi
         body: Buffer.concat(chunks).toString('utf8'),
         atMs: Date.now(),
       }
-      requests.push(request)
-      for (const check of waiting) check()
+      requests.add(request)
       give(response, typeof answer === 'function' ? answer(request) : answer)
     })
   })
@@ -97,25 +94,11 @@ export async function startWebhookReceiver(options: ReceiverOptions = {}): Promi
   return {
     url: `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}${path}`,
     port,
-    requests,
+    requests: requests.all,
     answerWith(next) {
       answer = next
     },
-    received: (count, limitMs = 10_000) =>
-      new Promise((resolve, reject) => {
-        const done = () => {
-          if (requests.length < count) return
-          limit.off()
-          waiting.delete(done)
-          resolve(requests)
-        }
-        const limit = afterOwnMs(limitMs, () => {
-          waiting.delete(done)
-          reject(new Error(`${requests.length} of ${count} requests within ${limitMs} ms`))
-        })
-        waiting.add(done)
-        done()
-      }),
+    received: requests.received,
     connections: () => connections,
     stop: () =>
       new Promise((resolve) => {
