@@ -14,24 +14,24 @@ import { type Parsed, readJsonBody, rowValuesMax } from './wire.ts'
 
 /** One call over HTTP: a checked request in, its parsed answer or a FeedError out, within the time limit. */
 interface Caller {
-  call<T>(
-    request: ApiRequest,
-    parse: (body: unknown) => Parsed<T>,
-    signal: AbortSignal | undefined,
-    numbers?: Numbers,
-    /** Where it is given, no other token is sent: the call fails as `token_changed` before it is made. */
-    tokenFingerprint?: string,
-  ): Promise<T>
+  call<T>(request: ApiRequest, parse: (body: unknown) => Parsed<T>, options: CallOptions): Promise<T>
   tokenTrouble(): FeedError | undefined
   tokenFingerprint(): string
   close(): Promise<void>
+}
+
+export interface CallOptions {
+  readonly signal: AbortSignal | undefined
+  readonly numbers?: Numbers
+  /** Where it is given, no other token is sent: the call fails as `token_changed` before it is made. */
+  readonly tokenFingerprint?: string | undefined
 }
 
 /**
  * `exact`: a number that JavaScript would change is a JsonNumber, for what is handed on as it came; `exact in rows`: of a row
  * that has more values than a row may have, not of all.
  */
-export type Numbers = 'plain' | 'exact' | 'exact in rows'
+type Numbers = 'plain' | 'exact' | 'exact in rows'
 
 export interface FeedClientOptions {
   /** The source that is written in alerts of this account. */
@@ -74,9 +74,7 @@ export function createCaller(options: FeedClientOptions): Caller {
   async function call<T>(
     { endpoint, name, target, body: sent }: ApiRequest,
     parse: (body: unknown) => Parsed<T>,
-    signal: AbortSignal | undefined,
-    numbers: Numbers = 'plain',
-    tokenFingerprint?: string,
+    { signal, numbers = 'plain', tokenFingerprint }: CallOptions,
   ): Promise<T> {
     // Read once, so that it is the token with this mark that is sent.
     const secret = reveal(token)

@@ -1,7 +1,7 @@
 import type { FeedPage } from '../walk/page.ts'
 import { type Answered, type AnsweredExactly, type ApiPage, parseAnswer, tameAnswer } from './api/answer.ts'
 import { type ApiRequest, prepareLoose } from './api/request.ts'
-import { createCaller, type FeedClientOptions, type Numbers } from './caller.ts'
+import { type CallOptions, createCaller, type FeedClientOptions } from './caller.ts'
 import type { AnswerOf, EndpointPath, PagePath, ParametersOf } from './endpoints.ts'
 import { FeedError } from './errors.ts'
 import { deliveriesParser, type Parsed, parseRulesPage, type RulesPage } from './wire.ts'
@@ -66,49 +66,34 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
   const { source } = options
   const { call, tokenTrouble, tokenFingerprint, close } = createCaller(options)
 
-  const send = <T>(
-    request: ApiRequest,
-    parse: (body: unknown) => Parsed<T>,
-    signal: AbortSignal | undefined,
-    numbers?: Numbers,
-    tokenFingerprint?: string,
-  ) =>
+  const send = <T>(request: ApiRequest, parse: (body: unknown) => Parsed<T>, how: CallOptions) =>
     call(
       request,
       (body) => {
         tameAnswer(request.endpoint.path, body)
         return parse(body)
       },
-      signal,
-      numbers,
-      tokenFingerprint,
+      how,
     )
-  const asked = <T>(
-    request: ApiRequest,
-    signal: AbortSignal | undefined,
-    numbers?: Numbers,
-    tokenFingerprint?: string,
-  ) => {
-    const parse = (body: unknown) => parseAnswer(request.endpoint, request.page, body) as Parsed<T>
-    return send(request, parse, signal, numbers, tokenFingerprint)
-  }
+  const asked = <T>(request: ApiRequest, how: CallOptions) =>
+    send(request, (body) => parseAnswer(request.endpoint, request.page, body) as Parsed<T>, how)
   const ask: FeedClient['ask'] = async (path, parameters, signal) =>
-    asked(requestOf(path, parameters), signal)
+    asked(requestOf(path, parameters), { signal })
 
   return {
     deliveries: async (page, signal, tokenFingerprint) =>
-      call(
-        requestOf('/api/v1/alerts/deliveries', { query: { page } }),
-        deliveriesParser(source, page),
+      call(requestOf('/api/v1/alerts/deliveries', { query: { page } }), deliveriesParser(source, page), {
         signal,
-        'exact in rows',
+        numbers: 'exact in rows',
         tokenFingerprint,
-      ),
+      }),
     rules: async (page, signal) =>
-      call(requestOf('/api/v1/alerts', { query: { page } }), (body) => parseRulesPage(page, body), signal),
+      call(requestOf('/api/v1/alerts', { query: { page } }), (body) => parseRulesPage(page, body), {
+        signal,
+      }),
     ask,
     askExactly: async (path, parameters, signal, tokenFingerprint) =>
-      asked(requestOf(path, parameters), signal, 'exact', tokenFingerprint),
+      asked(requestOf(path, parameters), { signal, numbers: 'exact', tokenFingerprint }),
     async *pages(path, parameters, { pay, pagesMax = pagesMaxDefault, signal } = {}) {
       const first = requestOf(path, parameters).page
       for (let number = first; number < first + pagesMax; number += 1) {
@@ -119,7 +104,8 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
         if (number >= page.lastPage) return
       }
     },
-    send: (request, signal) => send(request, (body) => ({ ok: true, page: body }), signal, 'exact'),
+    send: (request, signal) =>
+      send(request, (body) => ({ ok: true, page: body }), { signal, numbers: 'exact' }),
     tokenTrouble,
     tokenFingerprint,
     close,
