@@ -1,20 +1,17 @@
 import type { OrphanView } from '../admin/orphan-view.ts'
-import type { Finding } from '../admin/status-view.ts'
 import type { SinkQueues } from '../delivery/queues.ts'
 import type { BreakerChange, LaneState } from '../delivery/sender.ts'
 import type { Clock } from '../lib/clock.ts'
-import { formatDuration } from '../lib/duration.ts'
 import { toError } from '../lib/errors.ts'
-import { failingMsMax, lastingFailure, overdueMs } from '../poller/status.ts'
 import type { NoticeStore } from '../store/notices.ts'
-import type { QuarantineCounts } from '../store/quarantine.ts'
-import type { PollerStatus } from '../store/source-status.ts'
 import type { UnsentNotice } from '../store/unsent-notices.ts'
 import type { Logger } from '../telemetry/log.ts'
+import { createFindingLook, type FindingsNow } from './finding-troubles.ts'
 import { allOf, noticeMaker, noticeSender } from './notice-sender.ts'
 import type { Notice } from './notices.ts'
-import { createOutages, outage, troubleMs } from './outages.ts'
+import { createOutages, outage } from './outages.ts'
 import type { RulesReport } from './rule-notices.ts'
+import { createSourceTroubles, type SourceReport, troublesOfSource } from './source-troubles.ts'
 import { createTroubles } from './troubles.ts'
 
 /**
@@ -47,12 +44,6 @@ interface OperatorTargets {
   readonly timeZone: string
 }
 
-interface SourceReport {
-  readonly status: PollerStatus
-  /** undefined when it cannot be read now. */
-  readonly quarantine: QuarantineCounts | undefined
-}
-
 /** What a look reads of all sinks and sources by one command each. */
 interface Seen {
   /** Troubles that people were notified of, and since when. */
@@ -63,11 +54,6 @@ interface Seen {
   readonly open: ReadonlyMap<string, string>
   /** Those of them that are down by what all replicas share: while this one was frozen, another may have found that it answers. */
   readonly kept: ReadonlySet<string>
-}
-
-interface FindingsNow {
-  readonly findings: readonly Pick<Finding, 'text' | 'trouble'>[]
-  readonly troubles: readonly string[]
 }
 
 interface OperatorsOptions {
@@ -87,22 +73,20 @@ interface OperatorsOptions {
 }
 
 const hourMs = 3_600_000
-/** An instant of another process, by the clock of this one, varies by less. */
-const clockJitterMs = 500
 /** People who leave an orphan where it is get the next notice of it only after this time. */
 const orphanMs = 30 * 24 * hourMs
 
-/** A sink counts as working again when no replica's breaker was open for so many checks (a minute). */
-const wellLooksMin = 12
+/** Checks of a minute: no replica's breaker was open in so many when a sink counts as working again; findings are read once in them. */
+const minuteLooks = 12
 
 export function createOperators(options: OperatorsOptions): Operators {
   const { active, sources, breakers, store, clock, log, lookEveryMs = 5_000 } = options
   const { sendUnsent } = noticeSender(options)
   const toUnsent = noticeMaker(clock, () => active().timeZone)
   const troubles = createTroubles({ store, toUnsent })
-  const outages = createOutages({ store, troubles, clock, quietMs: wellLooksMin * lookEveryMs })
-  /** Sources without a poll though one is due, and since when that is seen, by the monotonic clock. */
-  const unpolledSources = new Map<string, { readonly dueAtMs: number | null; readonly sinceMs: number }>()
+  const outages = createOutages({ store, troubles, clock, quietMs: minuteLooks * lookEveryMs })
+  const ofSource = createSourceTroubles({ store, troubles, toUnsent, clock })
+  const lookAtFindings = createFindingLook({ store, troubles, findings: options.findings })
   let lastWork: Promise<void> = Promise.resolve()
   /** One after the other, so that the notice of an end never comes before that of its beginning. Best effort. */
   const attempt = (work: () => Promise<void>) => {
@@ -130,68 +114,6 @@ export function createOperators(options: OperatorsOptions): Operators {
     else if (seen.kept.has(sink)) await outages.open(sink, reason, clock.now())
     if (seen.failing.has(sink)) await lookAtDead(sink, queues)
   }
-  const unpolled = (status: PollerStatus): string | undefined => {
-    const { source, state, nextPollAtMs: dueAtMs } = status
-    const lateMs = overdueMs(status, clock.now())
-    if (lateMs === 0 && state !== 'starting') return void unpolledSources.delete(source)
-    const before = unpolledSources.get(source)
-    // Where another poll is due than before, one was made: the clock of the process that polls is behind ours.
-    const isSame = Math.abs((before?.dueAtMs ?? 0) - (dueAtMs ?? 0)) < clockJitterMs
-    const sinceMs = before && isSame ? before.sinceMs : clock.monotonicMs()
-    unpolledSources.set(source, { dueAtMs, sinceMs })
-    if (clock.monotonicMs() - sinceMs < failingMsMax) return undefined
-    const due = lateMs === 0 ? '' : `: it should have polled ${formatDuration(lateMs)} ago`
-    return `no process polls it${due}`
-  }
-  const lookAtSource = async ({ status, quarantine }: SourceReport, { begun }: Pick<Seen, 'begun'>) => {
-    const { source: sourceName, state, reason, failingSinceMs } = status
-    const [stopped, failing] = troublesOfSource(sourceName)
-    const failure = unpolled(status) ?? lastingFailure(status)
-    if (state === 'stopped') {
-      await troubles.begin(stopped, troubleMs, { kind: 'source_stopped', sourceName, reason })
-    } else if (failure !== undefined) {
-      await troubles.begin(failing, troubleMs, { kind: 'source_failing', sourceName, reason: failure })
-    } else if (state === 'waiting' && failingSinceMs === null && !unpolledSources.has(sourceName)) {
-      await troubles.repeat(failing)
-      if (begun.has(stopped) || begun.has(failing))
-        await troubles.end([stopped, failing], { kind: 'source_resumed', sourceName, reason })
-    }
-    if (quarantine !== undefined) await lookAtRows(sourceName, quarantine)
-  }
-  const lookAtRows = async (sourceName: string, { ever, quarantined }: QuarantineCounts) => {
-    const what = `rows:${sourceName}`
-    if (quarantined === 0) return
-    const before = (await store.at(what)) ?? 0
-    // Rows that were dropped or read since are not counted; after a loss of Redis the count starts at 0.
-    const count = Math.min(quarantined, ever < before ? ever : ever - before)
-    if (count === 0) return
-    const notice = toUnsent({ kind: 'rows_set_aside', sourceName, count })
-    await store.begin(what, { againMs: hourMs, notice, moved: { what, to: ever } })
-  }
-  let looks = 0
-  let before: readonly string[] = []
-  /** Once a minute, and only what was so at two such looks: while a config is rolled out, replicas differ for a moment. */
-  const lookAtFindings = async () => {
-    looks += 1
-    const now = looks % wellLooksMin === 0 ? await options.findings?.() : undefined
-    if (now === undefined) return
-    const textOf = new Map(now.findings.flatMap(({ trouble, text }) => (trouble ? [[trouble, text]] : [])))
-    const last = before
-    before = [...textOf.keys()]
-    const begun = await store.begun(now.troubles.map(findingKey))
-    await allOf(
-      now.troubles.map((trouble) => async () => {
-        const text = textOf.get(trouble)
-        const sink = /^(?:late|refuses):(.+)$/.exec(trouble)?.[1]
-        const about = { trouble, ...(sink === undefined ? {} : { sink }) }
-        const key = findingKey(trouble)
-        if (text === undefined && !last.includes(trouble) && begun.has(key))
-          await troubles.end([key], { kind: 'trouble_over', text: '', ...about })
-        if (text !== undefined && last.includes(trouble))
-          await troubles.begin(key, troubleMs, { kind: 'trouble', text, ...about })
-      }),
-    )
-  }
   const keptOf = async (open: readonly string[]): Promise<ReadonlySet<string>> => {
     const kept = await options.kept?.(open).catch(() => undefined)
     return new Set(open.filter((_sink, at) => kept === undefined || kept[at] !== undefined))
@@ -212,14 +134,16 @@ export function createOperators(options: OperatorsOptions): Operators {
     }
     await allOf([
       ...queues.sinks.map((sink) => () => lookAtSink(sink, queues, seen)),
-      async () => allOf((await reading).map((each) => () => lookAtSource(each, seen))),
+      async () => allOf((await reading).map((each) => () => ofSource.look(each, seen.begun))),
     ])
   }
+  let looks = 0
   const look = async () => {
     const { operators, queues } = active()
     if (operators.length === 0) return
+    looks += 1
     await allOf([
-      lookAtFindings,
+      ...(looks % minuteLooks === 0 ? [lookAtFindings] : []),
       ...troubles.unanswered().map((trouble) => () => troubles.repeat(trouble)),
       () => lookAtAll(queues),
     ])
@@ -257,14 +181,6 @@ export function createOperators(options: OperatorsOptions): Operators {
       }
     },
   }
-}
-
-function troublesOfSource(name: string): [stopped: string, failing: string] {
-  return [`source:${name}`, `failing:${name}`]
-}
-
-function findingKey(trouble: string): string {
-  return `finding:${trouble}`
 }
 
 function orphanTrouble({ kind, name }: Pick<OrphanView, 'kind' | 'name'>): string {

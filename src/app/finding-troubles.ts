@@ -1,0 +1,52 @@
+import type { Finding } from '../admin/status-view.ts'
+import type { NoticeStore } from '../store/notices.ts'
+import { allOf } from './notice-sender.ts'
+import { troubleMs } from './outages.ts'
+import type { Troubles } from './troubles.ts'
+
+export interface FindingsNow {
+  readonly findings: readonly Pick<Finding, 'text' | 'trouble'>[]
+  readonly troubles: readonly string[]
+}
+
+interface FindingTroublesOptions {
+  readonly findings: (() => Promise<FindingsNow | undefined>) | undefined
+  readonly store: Pick<NoticeStore, 'begun'>
+  readonly troubles: Troubles
+}
+
+/**
+ * Returns a look at what the status page says is wrong. People are told what was so at two such looks, one after the other: while
+ * a config is rolled out, replicas differ for a moment.
+ */
+export function createFindingLook({
+  findings,
+  store,
+  troubles,
+}: FindingTroublesOptions): () => Promise<void> {
+  let before: readonly string[] = []
+  return async () => {
+    const now = await findings?.()
+    if (now === undefined) return
+    const textOf = new Map(now.findings.flatMap(({ trouble, text }) => (trouble ? [[trouble, text]] : [])))
+    const last = before
+    before = [...textOf.keys()]
+    const begun = await store.begun(now.troubles.map(findingKey))
+    await allOf(
+      now.troubles.map((trouble) => async () => {
+        const text = textOf.get(trouble)
+        const sink = /^(?:late|refuses):(.+)$/.exec(trouble)?.[1]
+        const about = { trouble, ...(sink === undefined ? {} : { sink }) }
+        const key = findingKey(trouble)
+        if (text === undefined && !last.includes(trouble) && begun.has(key))
+          await troubles.end([key], { kind: 'trouble_over', text: '', ...about })
+        if (text !== undefined && last.includes(trouble))
+          await troubles.begin(key, troubleMs, { kind: 'trouble', text, ...about })
+      }),
+    )
+  }
+}
+
+function findingKey(trouble: string): string {
+  return `finding:${trouble}`
+}
