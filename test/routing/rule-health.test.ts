@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ruleNews } from '../../src/app/rule-notices.ts'
+import { ruleNews } from '../../src/app/notices/rule-notices.ts'
 import { isOlderCopy, silentRules } from '../../src/routing/rule-health.ts'
 
 const atMs = Date.UTC(2026, 10, 22, 8)

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { noticeMaker } from '../../src/app/notice-sender.ts'
+import { noticeMaker } from '../../src/app/notices/notice-sender.ts'
 import { noticesKey } from '../../src/store/keys.ts'
 import { createNoticeStore } from '../../src/store/notices.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { noticeMaker } from '../../src/app/notice-sender.ts'
+import { noticeMaker } from '../../src/app/notices/notice-sender.ts'
 import { takeOver } from '../../src/app/takeover.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { accountKeys, leaseKey, sourceKeys, sourceNamesKey } from '../../src/store/keys.ts'

@@ -11,7 +11,7 @@ import type { TimeRange } from '../../store/by-time.ts'
 import type { FiredAlert } from '../../store/fired-alerts.ts'
 import type { WithheldRecord } from '../../store/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
-import { noticeSource } from '../notices.ts'
+import { noticeSource } from '../notices/notices.ts'
 import { deliveryRowOf, jobStateOf } from './views.ts'
 import { withheldRowsOf } from './withheld.ts'
 

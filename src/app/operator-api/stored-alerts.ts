@@ -5,7 +5,7 @@ import { readCursor, searchPlace, writeCursor } from '../../delivery/records/cur
 import { type FoundAlert, openReader } from '../../delivery/records/search.ts'
 import { given } from '../../lib/given.ts'
 import type { ActiveConfig } from '../active-config.ts'
-import { noticeSource } from '../notices.ts'
+import { noticeSource } from '../notices/notices.ts'
 import { readerOptions } from './delivery-search.ts'
 import { isoOf } from './views.ts'
 

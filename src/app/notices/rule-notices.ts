@@ -1,4 +1,4 @@
-import type { SilentRule } from '../routing/rule-health.ts'
+import type { SilentRule } from '../../routing/rule-health.ts'
 import type { Notice } from './notices.ts'
 
 /** What people are to be notified of after a reading of the rules, compared with what they know. Pure. */

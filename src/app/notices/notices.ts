@@ -1,4 +1,4 @@
-import { formatDuration } from '../lib/duration.ts'
+import { formatDuration } from '../../lib/duration.ts'
 
 /**
  * Notices to operators about the bridge itself, as alerts of the source `alert-bridge`: they go through the same queues
