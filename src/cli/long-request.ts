@@ -84,6 +84,8 @@ export async function carryOut(
     bar.end()
   }
   const { handled, gone, unknown } = total
+  // Who named an alert wanted something of it: a script learns by the exit code that nothing came of it.
+  if (unknown.length > 0) process.exitCode = 1
   const newest = [...sample].sort(([, a], [, b]) => (a < b ? 1 : a > b ? -1 : 0)).map(([name]) => name)
   return { handled, gone, unknown, uncounted, stayed, sample: newest.slice(0, sampleMax), at }
 }

@@ -58,12 +58,14 @@ export function quarantineCommand(): Command {
         )
       }
       const answer = (await daemon.post(`/api/v1/quarantine/${action}`, selection)) as Record<string, number>
+      const { retried = 0, unreadable = 0, dropped = 0 } = answer
+      // As of alerts that are named and not known.
+      const gone = new Set(ids).size - retried - unreadable - dropped
+      if (gone > 0) process.exitCode = 1
       if (options.json) return printJson(answer)
       const done =
-        action === 'retry'
-          ? `${answer['retried']} sent, ${answer['unreadable']} still cannot be read`
-          : `${answer['dropped']} dropped`
-      return print(printable(done))
+        action === 'retry' ? `${retried} sent, ${unreadable} still cannot be read` : `${dropped} dropped`
+      return print(printable(gone > 0 ? `${done}; not known (any more): ${gone} of those named` : done))
     })
 }
 

@@ -99,6 +99,22 @@ it('retry and replay go on to the last one, list says how many there are, and a 
   expect(JSON.parse(retried.out)).toMatchObject({ retried: 1_100, gone: 0 })
 }, 30_000)
 
+it('an id that is not known is a failure, also beside others that are handled, and with nothing changed', async () => {
+  const { url, config } = await rig(2)
+  const at = ['--url', url, '--config', config]
+  for (const order of [
+    () => run(replayCommand(), 'main.1', 'main.90001', '--dry-run', ...at),
+    () => run(deadLettersCommand(), 'retry', 'main.1', 'main.90001', '--dry-run', '--json', ...at),
+    () => run(deadLettersCommand(), 'retry', 'main.1', 'main.90001', ...at),
+    () => run(replayCommand(), 'main.90001', '--json', ...at),
+    () => run(deadLettersCommand(), 'drop', 'main.90001', ...at),
+  ]) {
+    const { out, exitCode } = await order()
+    expect({ out, exitCode }).toEqual({ out: expect.stringContaining('main.90001'), exitCode: 1 })
+  }
+  expect((await run(deadLettersCommand(), 'drop', 'main.2', ...at)).exitCode).toBe(0)
+})
+
 it('an order on orphans that breaks off goes on by the same command, which takes no time', async () => {
   const begun = { moved: 0, gone: 0, looked: 0, total: 2_000, at: '2026-11-22T00:00:00.000Z', cursor: 'next' }
   let calls = 0

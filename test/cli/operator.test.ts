@@ -165,7 +165,14 @@ it('rows that could not be read are listed, sent where they can be read by now, 
     'no source other',
   )
   const [id = ''] = (await list()).out.match(/main\.raw-\w+/) ?? []
-  expect((await run(quarantineCommand(), 'drop', id, ...at)).out).toContain('1 dropped')
+  expect(await run(quarantineCommand(), 'drop', id, ...at)).toMatchObject({ out: '1 dropped\n', exitCode: 0 })
+  for (const [action, nothing] of [
+    ['drop', '0 dropped'],
+    ['retry', '0 sent, 0 still cannot be read'],
+  ] as const)
+    expect(await run(quarantineCommand(), action, id, ...at)).toMatchObject({
+      ...{ out: `${nothing}; not known (any more): 1 of those named\n`, exitCode: 1 },
+    })
   expect((await list()).out).toContain('none')
   expect(hook.requests).toHaveLength(1)
 }, 30_000)
