@@ -151,6 +151,27 @@ describe('README', () => {
     expect(example).toMatch(/read at every use[^.]*\(Redis' are read once, at the start\)/)
   })
 
+  it('has variables exported that no test sees, when the tests are run in the same shell', () => {
+    const init = spawnSync(process.execPath, ['src/main.ts', 'init', '--help'], {
+      cwd: root,
+      encoding: 'utf8',
+    }).stdout
+    const names = [...`${readme}${init}`.matchAll(/\b[A-Z]+(?:_[A-Z]+)+\b/g)].map(([name]) => name)
+    expect(names).toEqual(expect.arrayContaining(['ADMIN_TOKEN', 'ALERT_BRIDGE_URL', 'TELEGRAM_BOT_TOKEN']))
+    const print = "await import('./test/vitest.config.ts'); console.log(Object.keys(process.env).join())"
+    const exported = Object.fromEntries(names.map((name) => [name, 'of-a-bridge-of-my-own']))
+    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', print], {
+      ...{ cwd: root, encoding: 'utf8', env: { ...process.env, ...exported }, timeout: 15_000 },
+    })
+    expect(stdout, stderr).toContain('PATH')
+    expect(
+      stdout
+        .trim()
+        .split(',')
+        .filter((name) => names.includes(name)),
+    ).toEqual([])
+  })
+
   it('names only scripts and files that exist', () => {
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
       scripts: Record<string, string>

@@ -7,6 +7,11 @@ const long = process.env['LONG'] === '1'
 /** `npm run test:browser`, which finds or installs a browser first. */
 const inBrowser = process.env['BROWSER'] === '1'
 
+/** What a reader of the README has exported for a bridge of their own: no test is meant to see it. */
+const ofABridge =
+  /^(ADMIN_TOKEN|ALERT_BRIDGE_(URL|TOKEN)|REDIS_URL|SMTP_URL|NTFY_TOPIC|(MARKET_DATA|WEBHOOK|SLACK|TELEGRAM|DISCORD|TEAMS|PAGERDUTY)_\w+)$/
+for (const name of Object.keys(process.env)) if (ofABridge.test(name)) delete process.env[name]
+
 /**
  * Files with a process of their own: they start and kill programs, change the clock, the environment or the output of
  * their process, or measure it; or they compute for so long that it is best done while others wait. All other files
