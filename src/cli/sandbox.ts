@@ -105,7 +105,8 @@ function describe(url: string, controlUrl: string | undefined, { token, rate, hi
     `  export MARKET_DATA_URL=${url} MARKET_DATA_TOKEN=${quoted(token)}`,
     `  curl -H ${header} ${url}/api/v1/alerts/deliveries`,
     '',
-    'Ctrl-C stops it.',
+    'Ctrl-C stops it. Ids begin at 1 at each start: a bridge that knows alerts of an earlier sandbox takes those of the same',
+    'ids for known ones, and sends nothing until they go beyond; give it another dataDir (or redis.prefix).',
   ]
   return `${lines.join('\n')}\n`
 }
