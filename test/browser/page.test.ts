@@ -70,7 +70,7 @@ async function selected(page: Page, url: string, change: Change): Promise<void> 
   await page.locator('html[data-painted]').waitFor()
   await page.evaluate("getSelection().selectAllChildren(document.querySelector('h3'))")
   await change()
-  expect(await page.getByText('paused meanwhile').count()).toBe(0)
+  expect(await page.locator('section').getByText('paused meanwhile').count()).toBe(0)
   await page.evaluate('getSelection().removeAllRanges()')
 }
 
@@ -607,7 +607,7 @@ describe('the page lives', () => {
       await fetch(`${url}/api/v1/sinks/hook/pause`, { method: 'POST', headers, body })
       await reader.getByText('paused meanwhile').first().waitFor()
     })
-    await page.getByText('paused meanwhile').first().waitFor()
+    await page.locator('section').getByText('paused meanwhile').first().waitFor()
     // An answer that was on its way before may have had it, and the one after it failed.
     await page.getByRole('alert').waitFor({ state: 'hidden' })
   })
@@ -708,6 +708,36 @@ describe('the page lives', () => {
     await page.evaluate("fetch('/healthz').then((answer) => answer.text())")
     expect(await page.locator('header.story').count()).toBe(1)
     expect(new URL(page.url()).pathname).toMatch(/^\/alerts\//)
+  })
+
+  it.each<[string, (page: Page) => Promise<unknown>]>([
+    ['selected', (page) => page.evaluate("getSelection().selectAllChildren(document.querySelector('h3'))")],
+    ['under a dialog', (page) => page.getByRole('button', { name: 'Pause', exact: true }).click()],
+    [
+      'in a tab behind another one',
+      (page) =>
+        page.evaluate(`Object.defineProperty(document, 'hidden', { value: true })
+          document.dispatchEvent(new Event('visibilitychange'))`),
+    ],
+  ])('verdict, title and icon follow also where the lists are not replaced: %s', async (_, rest) => {
+    const { url, some } = await rig(204)
+    await some('delivered', 3)
+    const { page } = await open('about:blank')
+    await page.clock.install()
+    await page.goto(url)
+    await page.locator('html[data-painted]').waitFor()
+    await rest(page)
+    const before = await page.locator('link[rel=icon]').getAttribute('href')
+    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+    await fetch(`${url}/api/v1/sinks/hook/pause`, { method: 'POST', headers, body: '{}' })
+    const changed = 'Ready, with one thing to look at'
+    await until('the title says so', async () => {
+      await page.clock.runFor(5_000)
+      return (await page.title()).includes(changed)
+    })
+    expect(await page.locator('.headline').textContent()).toBe(changed)
+    expect(await page.locator('link[rel=icon]').getAttribute('href')).not.toBe(before)
+    expect(await page.getByText('taking').count()).toBe(1)
   })
 
   it('Back leads from the story of an alert to the row that the reader came from', async () => {

@@ -5,8 +5,8 @@ import { actScript } from './act-script.ts'
  * Keeps the page fresh without scrolling it. The server says when something changed (`/api/v1/events`); then the same page is
  * fetched again, and only what differs is replaced, row by row. Nothing moves under the reader: while the list of alerts is being
  * read, new ones wait behind a button, and ages count on by themselves. It waits while the page is hidden, text is selected, a
- * dialog is open or the reader has paused it, takes up afterwards what it missed, and shows when the bridge does not answer any
- * more: also in title and icon.
+ * dialog is open or the reader has paused it, and takes up afterwards what it missed. But where the reader has paused it, verdict,
+ * title and icon follow meanwhile, too. It shows when the bridge does not answer any more: also in title and icon.
  *
  * Buttons (`data-act`, see `buttons.ts`) call the API with the admin token, which is a variable here: in no address, no storage and
  * no cookie, so no other page can use it. Links within the page are followed by replacing `<main>`, which keeps it.
@@ -15,6 +15,7 @@ export const script = `(() => {
   const fallbackMs = 5000
   const limitMs = 4000
   const silentMs = 40000
+  const unseenMs = 30000
   const { words: wordsText } = document.documentElement.dataset
   const words = JSON.parse(wordsText)
   const figure = (count) => typeof count === 'number' ? count.toLocaleString(document.documentElement.lang) : count
@@ -75,17 +76,23 @@ export const script = `(() => {
   }
   const isShown = (address) => pageOf(address) === pageOf(location.href)
   /** False where the answer is not wanted any more, as where the reader has gone elsewhere: then nothing is replaced. */
-  const load = async (address, isWanted = isShown) => {
+  const load = async (address, isWanted = isShown, isGlance = false) => {
     const answer = await fetch(address, { signal: AbortSignal.timeout(limitMs), cache: 'no-store' })
     const next = new DOMParser().parseFromString(await answer.text(), 'text/html')
     if (!isWanted(address)) return false
     const main = next.querySelector('main')
     if (!main) throw new Error('not the status page')
-    whole = isWhole(main)
-    holdNew(main, pageOf(address) === page)
-    page = pageOf(address)
     const headline = document.querySelector('.headline')?.textContent
-    morph(document.querySelector('main'), main)
+    if (isGlance) {
+      const [verdict, news] = [document.querySelector('.verdict'), main.querySelector('.verdict')]
+      const selection = getSelection()
+      if (verdict && news && (selection?.isCollapsed !== false || !selection.containsNode(verdict, true))) morph(verdict, news)
+    } else {
+      whole = isWhole(main)
+      holdNew(main, pageOf(address) === page)
+      page = pageOf(address)
+      morph(document.querySelector('main'), main)
+    }
     const now = document.querySelector('.headline')?.textContent
     if (headline && now && now !== headline) said.textContent = now
     document.title = next.title
@@ -122,7 +129,26 @@ export const script = `(() => {
     asked += 1
     await catchUp()
   }
-  /** While nothing is replaced, a reader still sees whether the bridge answers. */
+  /** While the lists rest, verdict, title and icon follow all the same: a tab is looked at most where its page is not. */
+  let glanced = 0
+  let glancedMs = 0
+  const glance = async () => {
+    const isDue = document.hidden
+      ? performance.now() - glancedMs >= unseenMs
+      : glanced !== asked || isStale() || events?.readyState !== EventSource.OPEN
+    if (!isDue) return
+    loading = true
+    glancedMs = performance.now()
+    try {
+      const wanted = asked
+      if (await load(location.href, isShown, true)) glanced = wanted
+    } catch {
+      stale()
+    } finally {
+      loading = false
+    }
+  }
+  /** Where the reader has paused all of it, whether the bridge answers. */
   const askAlive = async () => {
     if (document.hidden || (!isStale() && events?.readyState === EventSource.OPEN)) return
     loading = true
@@ -138,7 +164,7 @@ export const script = `(() => {
   }
   const catchUp = async () => {
     if (loading) return
-    if (rests()) return askAlive()
+    if (rests()) return paused ? askAlive() : glance()
     if (whole && shown === asked) return
     loading = true
     try {
