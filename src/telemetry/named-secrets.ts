@@ -26,5 +26,6 @@ function replaceNamed(text: string, replace: (value: string) => string): string 
   })
 }
 
+/** Bounded, since each name begins a search; longer words look like a token anyway. */
 const named =
-  /(?:token|secret|pass(?:word|wd|phrase|code)?|pwd|key|credentials?|auth)["']?\s*[:=>]\s*(?:"([^"{]+)"|'([^'{]+)'|([^\s"'<>&,;{}]+)(?=[\s"'<>&,;}]|$))/gi
+  /(?:token|secret|pass(?:word|wd|phrase|code)?|pwd|key|credentials?|auth)["']?\s*[:=>]\s*(?:"([^"{]{1,200})"|'([^'{]{1,200})'|([^\s"'<>&,;{}]{1,64})(?=[\s"'<>&,;}]|$))/gi
