@@ -184,6 +184,11 @@ describe('the chart', () => {
     ])
   })
 
+  test('takes a list of Secrets that was left empty', () => {
+    const { spec } = podOf(rendered('minimal', { existingSecrets: null }))
+    expect(spec.volumes.flatMap(({ secret }) => secret?.secretName ?? [])).toEqual(['redis'])
+  })
+
   test('rolls the pods when the config changes, and only then', () => {
     const sum = (changes: object) =>
       podOf(rendered('minimal', changes)).metadata.annotations?.['checksum/config']

@@ -81,7 +81,7 @@ counts. What is delayed or paused needs no further sender, nor does what waits f
 
 {{/* The Secrets to mount: those named, and those that the chart itself points at. */}}
 {{- define "alert-bridge.secrets" -}}
-{{- concat .Values.existingSecrets (list .Values.redis.existingSecret.name .Values.adminToken.existingSecret.name) | compact | uniq | toJson }}
+{{- concat (.Values.existingSecrets | default list) (list .Values.redis.existingSecret.name .Values.adminToken.existingSecret.name) | compact | uniq | toJson }}
 {{- end }}
 
 {{/* The config as YAML: the values' own, with the files of the two Secrets that the chart knows. */}}
