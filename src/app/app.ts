@@ -25,6 +25,7 @@ import { admitRedis, openRedis } from './redis.ts'
 import { createRedisWatch, type RedisWatch } from './redis-watch.ts'
 import type { Role } from './roles.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
+import { seriesOf } from './series-of.ts'
 import { buildSinks } from './sinks.ts'
 import { Teardown } from './teardown.ts'
 import type { RuntimeTools } from './tools.ts'
@@ -103,7 +104,7 @@ class Bridge implements App {
     const tracer = config.traces === undefined ? undefined : createTracer(config.traces, log)
     if (tracer) this.#teardown.push('traces', () => tracer.close())
     this.metrics = createMetrics({ version, node: process.version }, tracer)
-    initialiseMetrics(this.metrics, { ...namesOf(config), context: contextOf(config) })
+    initialiseMetrics(this.metrics, seriesOf(config))
     this.metrics.configReloadSuccessful.set(1)
     this.#countConfig(config)
     this.#fixed = fixedParts(config)
@@ -190,7 +191,7 @@ class Bridge implements App {
     const runtime = this.#runtime
     // Before the start is done, the config is only kept for it; that its sinks can be built is checked now.
     const change = runtime ? runtime.reload(config) : void buildSinks(config)
-    initialiseMetrics(this.metrics, { ...namesOf(config), context: contextOf(config) })
+    initialiseMetrics(this.metrics, seriesOf(config))
     this.#config = config
     this.#countConfig(config)
     setLogLevel?.(config.log.level)
@@ -292,8 +293,4 @@ function refused(reason: string): ReloadResult {
 
 function namesOf({ sources, sinks }: Config): { sources: string[]; sinks: string[] } {
   return { sources: Object.keys(sources), sinks: Object.keys(sinks) }
-}
-
-function contextOf({ routes }: Config): string[] {
-  return [...new Set(routes.flatMap(({ context }) => context))]
 }

@@ -269,6 +269,11 @@ export function createMetrics(build: { version: string; node: string }, tracer?:
       '1 while an operator has paused the sink, also while Redis does not answer; the same from every replica: aggregate with max.',
       ['sink'],
     ),
+    sinkDigest: gauge(
+      'sink_digest_seconds',
+      'For how long the sink gathers alerts to send them together (digest); 0 where each is sent at once.',
+      ['sink'],
+    ),
     sinkStuck: gauge(
       'sink_stuck',
       '1 while alerts of the sink wait and this process (or, where it does not send, any) takes none, though nothing holds them back.',

@@ -17,6 +17,8 @@ interface Names {
   readonly sinks: readonly string[]
   /** What the routes ask of alerts, of every source. */
   readonly context?: readonly string[]
+  /** Of the sinks that gather alerts: for how long. */
+  readonly digestSeconds?: ReadonlyMap<string, number>
 }
 
 /**
@@ -72,6 +74,8 @@ export function initialiseMetrics(metrics: Metrics, names: Names): void {
     metrics.sinkPaused.set({ sink }, 0)
     metrics.sinkStuck.set({ sink }, 0)
   }
+  // Of the sinks that were there, too: a reload may have changed it.
+  for (const sink of names.sinks) metrics.sinkDigest.set({ sink }, names.digestSeconds?.get(sink) ?? 0)
   for (const source of names.sources) initialised.sources.add(source)
   for (const sink of newSinks) initialised.sinks.add(sink)
 }

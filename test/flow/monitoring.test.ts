@@ -3,9 +3,11 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { commandNames, createProgram } from '../../src/cli/cli.ts'
+import { parseConfig } from '../../src/config/load.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { chart, findHelm, helm, manifestsOf } from '../helm/helm.ts'
 import { startApp } from '../support/app.ts'
+import { metric } from '../support/bridge.ts'
 import { testFolder } from '../support/process.ts'
 import { fetchPrometheus, promtool, startPrometheus } from '../support/promtool.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
@@ -218,6 +220,28 @@ routes: [{ sinks: [hook] }]
   sandbox.fire({})
   await hook.received(1)
   expect(hook.requests[0]?.headers).not.toHaveProperty('traceparent')
+})
+
+it('a sink says for how long it gathers alerts, so that these are not taken for late, also after a reload', async () => {
+  const sandbox = await startSandbox({ history: 0 })
+  const prefix = freshPrefix()
+  const config = (digest: string) => `
+redis: { url: "${redis.url}", prefix: ${prefix} }
+http: { listen: "127.0.0.1:0" }
+sources: { main: { baseUrl: "${sandbox.url}", token: sandbox-token } }
+sinks:
+  desk: { type: email, smtp: "smtp://127.0.0.1:1", from: a@example.com, to: [b@example.com]${digest} }
+  hook: { type: webhook, url: "https://hooks.example.com/" }
+routes: [{ sinks: [desk, hook] }]
+`
+  let text = config(', digest: 15m')
+  const load = () => parseConfig(text, { env: {}, folder: '/' })
+  const { app, url } = await startApp(text, { load })
+  const gathers = async (sink: string) => metric(url, `alert_bridge_sink_digest_seconds{sink="${sink}"}`)
+  expect([await gathers('desk'), await gathers('hook')]).toEqual([900, 0])
+  text = config('')
+  expect(await app.reload()).toEqual({ ok: true })
+  expect([await gathers('desk'), await gathers('hook')]).toEqual([0, 0])
 })
 
 /** A case is a value of the label `job`, which begins with the name of its alert. */
