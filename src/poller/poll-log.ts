@@ -18,7 +18,8 @@ export function logPoll(
   const { source, result, tally, startMs, endMs, status } = poll
   const fired = result.fired.filter(({ passedOver }) => !passedOver)
   const lagMs = fired.length === 0 ? undefined : endMs - Math.min(...fired.map(({ firedAtMs }) => firedAtMs))
-  const failed = !result.ok && tally.calls > 0
+  // Also where the first page went well and one beneath it did not: that is why a source stays behind.
+  const failed = tally.calls > 0 && (!result.ok || result.reason === 'failed')
   log[failed ? 'warn' : tally.calls > 0 ? 'info' : 'debug'](
     {
       source,

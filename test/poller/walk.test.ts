@@ -98,6 +98,21 @@ it("takes nothing of another account's feed where the token is changed between t
 })
 
 describe('a page that fails for good', () => {
+  it('is why a source stays behind, and the line of its poll says so, with what the API answered', async () => {
+    const server = await startRedis()
+    onTestFinished(() => server.dispose())
+    const rig = await pollerRig({ redis: server.client(), sandbox: { history: 0 }, everyMs: 50 })
+    const handed = new Map<number, number>()
+    rig.replica(server.client(), walking(rig, server.client(), handed))
+    rig.sandbox.fire()
+    await vi.waitFor(() => expect(handed.size).toBe(1), soon)
+    rig.sandbox.fault({ kind: 'status', status: 502, page: 2, times: 0 })
+    rig.sandbox.fireMany(150)
+    const failed = () => rig.captured.with('poll.done').filter(({ reason }) => reason === 'failed')
+    await vi.waitFor(() => expect(failed().length).toBeGreaterThan(0), soon)
+    expect(failed()[0]).toMatchObject({ level: 'warn', behind: true, error: expect.stringContaining('502') })
+  })
+
   it('keeps the first one from nothing, and is asked for less and less often', async () => {
     const server = await startRedis()
     onTestFinished(() => server.dispose())
