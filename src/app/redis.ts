@@ -48,12 +48,7 @@ export function redisTargetOf(config: Exclude<RedisConfig, { mode: 'embedded' }>
       return { cluster: config.nodes, ...login }
     case 'sentinel': {
       const { sentinels, name, sentinelUsername, sentinelPassword } = config
-      return {
-        ...login,
-        sentinels: sentinels.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`),
-        name,
-        ...given({ sentinelUsername, sentinelPassword }),
-      }
+      return { ...login, sentinels, name, ...given({ sentinelUsername, sentinelPassword }) }
     }
     default:
       return config satisfies never

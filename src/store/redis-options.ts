@@ -29,9 +29,13 @@ export type RedisTls = Pick<
   'ca' | 'cert' | 'key' | 'servername' | 'checkServerIdentity' | 'minVersion'
 >
 
+interface HostPort {
+  readonly host: string
+  readonly port: number
+}
+
 export interface SentinelTarget extends Login {
-  /** Each `host:port`. */
-  readonly sentinels: readonly string[]
+  readonly sentinels: readonly HostPort[]
   /** The name of the master group. */
   readonly name: string
   readonly sentinelUsername?: string
@@ -157,7 +161,8 @@ export function parseAddress(secret: string | Secret): Address {
 
 /** The place without its credentials, for logs. */
 export function describeTarget(target: RedisTarget): string {
-  if ('sentinels' in target) return `sentinels ${target.sentinels.join(', ')} (${target.name})`
+  if ('sentinels' in target)
+    return `sentinels ${target.sentinels.map(hostPortText).join(', ')} (${target.name})`
   const urls = 'cluster' in target ? target.cluster : [target.url]
   return urls
     .map((url) => parseAddress(url))
@@ -165,12 +170,8 @@ export function describeTarget(target: RedisTarget): string {
     .join(', ')
 }
 
-/** `host:port` of a sentinel; the port is 26379 when it is left out. */
-export function parseHostPort(text: string): { host: string; port: number } {
-  const match = /^(?:\[([^\]]+)\]|([^:\s]+))(?::(\d{1,5}))?$/.exec(text.trim())
-  const host = match?.[1] ?? match?.[2]
-  if (!host) throw new UserError(`redis.sentinels: "${text}" is not host:port`)
-  return { host, port: match?.[3] ? Number(match[3]) : 26_379 }
+function hostPortText({ host, port }: HostPort): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 const addressHelp =

@@ -14,7 +14,6 @@ import {
   keepToDatabase,
   loginOf,
   parseAddress,
-  parseHostPort,
   type RedisProfile,
   type RedisTarget,
   type RedisTls,
@@ -203,7 +202,7 @@ function addressPlace(target: Extract<RedisTarget, { url: unknown }>) {
 
 function sentinelPlace(target: SentinelTarget) {
   return {
-    sentinels: target.sentinels.map(parseHostPort),
+    sentinels: [...target.sentinels],
     name: target.name,
     role: 'master' as const,
     sentinelRetryStrategy: reconnectDelayMs,

@@ -109,7 +109,7 @@ describe(`whatever ${variable} says, no byte goes over a connection whose certif
     ['a cluster', (port: number): RedisTarget => ({ cluster: [`rediss://localhost:${port}`] })],
     [
       'sentinels',
-      (port: number): RedisTarget => ({ sentinels: [`localhost:${port}`], name: 'main', tls: {} }),
+      (port: number): RedisTarget => ({ sentinels: [{ host: 'localhost', port }], name: 'main', tls: {} }),
     ],
   ])('from Redis: %s', async (_form, targetOf) => {
     let bytes = 0

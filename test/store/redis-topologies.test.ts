@@ -137,7 +137,7 @@ describe('sentinels', () => {
     const hung = await startRawServer({ kind: 'hang' })
     onTestFinished(() => hung.stop())
     const target = {
-      sentinels: [`127.0.0.1:${hung.port}`, `127.0.0.1:${ports.sentinel}`],
+      sentinels: [hung.port, ports.sentinel].map((port) => ({ host: '127.0.0.1', port })),
       name: 'main',
       password: new Secret('secret'),
     }
@@ -171,7 +171,7 @@ describe('sentinels', () => {
     await started([...tcp(ports.next), '--requirepass', 'secret'])
     const sentinel = await startSentinel(ports.sentinel, ports.first, 0)
     const target = {
-      ...{ sentinels: [`127.0.0.1:${ports.sentinel}`], name: 'main' },
+      ...{ sentinels: [{ host: '127.0.0.1', port: ports.sentinel }], name: 'main' },
       password: new Secret('secret'),
     }
     const { log } = captureLog()
@@ -297,7 +297,7 @@ async function failover(count: number, underWay = 0) {
   const admin = signedIn(master)
 
   const redis = await connected({
-    sentinels: [`127.0.0.1:${ports.sentinel}`],
+    sentinels: [{ host: '127.0.0.1', port: ports.sentinel }],
     name: 'main',
     password: new Secret('secret'),
   })

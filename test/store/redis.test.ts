@@ -11,12 +11,7 @@ import {
   waitForRedis,
 } from '../../src/store/redis.ts'
 import { isRedisAway, redisErrorText } from '../../src/store/redis-errors.ts'
-import {
-  describeTarget,
-  parseAddress,
-  parseHostPort,
-  reconnectDelayMs,
-} from '../../src/store/redis-options.ts'
+import { describeTarget, parseAddress, reconnectDelayMs } from '../../src/store/redis-options.ts'
 import { type CapturedLog, captureLog } from '../support/log.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 
@@ -61,8 +56,12 @@ describe('addresses', () => {
   it('are shown without credentials', () => {
     expect(describeTarget({ url: 'rediss://user:hunter2@cache:6380/1' })).toBe('cache:6380')
     expect(describeTarget({ cluster: ['redis://:hunter2@a:1', 'redis://b:2'] })).toBe('a:1, b:2')
-    expect(describeTarget({ sentinels: ['s1:26379'], name: 'main', password: new Secret('hunter2') })).toBe(
-      'sentinels s1:26379 (main)',
+    const sentinels = [
+      { host: 's1', port: 26_379 },
+      { host: '::1', port: 5_000 },
+    ]
+    expect(describeTarget({ sentinels, name: 'main', password: new Secret('hunter2') })).toBe(
+      'sentinels s1:26379, [::1]:5000 (main)',
     )
   })
 
@@ -73,12 +72,6 @@ describe('addresses', () => {
     expect(() => connectRedis({ target: { cluster }, profile: 'commands' }, captureLog().log)).toThrow(
       problem,
     )
-  })
-
-  it('of sentinels are host and port', () => {
-    expect(parseHostPort('s1')).toEqual({ host: 's1', port: 26_379 })
-    expect(parseHostPort('[::1]:5000')).toEqual({ host: '::1', port: 5_000 })
-    expect(() => parseHostPort('redis://s1:1')).toThrow(/not host:port/)
   })
 })
 
