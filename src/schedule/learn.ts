@@ -8,7 +8,7 @@ import {
   noteAlert,
   notePassed,
 } from './announced/evidence.ts'
-import { likelihoodAt, type Waits } from './announced/follow.ts'
+import { type Following, likelihoodAt } from './announced/follow.ts'
 import { budgetDay } from './budget.ts'
 import {
   creditParts,
@@ -59,7 +59,7 @@ export interface Expectation {
   /** Chosen instants, where the day has a handful of polls. */
   readonly few: readonly number[] | undefined
   /** Where evaluations are announced: what an alert then would have waited without and with them, in even waits. */
-  readonly waits?: Waits
+  readonly following?: Following
 }
 
 /** Takes in a poll; true when the profile changed, so that forecasts are to be made anew. */
@@ -90,7 +90,7 @@ export function learnPoll(
   const current = events.filter((at) => at >= sinceMs || sinceMs === fromMs)
   if (expectation && sinceMs === fromMs) {
     for (const at of current) judge(memory, expectation, at)
-    spendUntil(memory.family, expectation.paces, poll.atMs)
+    spendUntil(memory.family, expectation.paces, poll.atMs, expectation.following?.spentUntil(poll.atMs))
     if (isPlanned)
       noteWaits(memory.guard, expectation.forecast.day, memory.family.unitsPerDay, {
         ...{ fromMs, atMs: poll.atMs, firedAtMs: fired, readableMs: readable },
@@ -180,7 +180,7 @@ function learnAnnounced(
 function judge({ recent, family, few, announced }: Memory, expectation: Expectation, at: number): void {
   const { forecast, paces } = expectation
   creditParts(recent, rateAt(forecast, at), forecast.meanRate, Math.max(0, at - recent.atMs) / 1_000)
-  if (expectation.waits) judgeAnnounced(announced, expectation.waits(at))
+  if (expectation.following) judgeAnnounced(announced, expectation.following.waits(at))
   score(family, paces, at)
   if (expectation.few) scoreFew(few, forecast, expectation.few, at)
 }

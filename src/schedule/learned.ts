@@ -124,12 +124,14 @@ class LearnedSchedule implements Schedule {
 
   /** The next poll along the announced evaluations, while they are followed. */
   #follow(moment: DecisionState, expectation: Expectation): Decision | undefined {
-    const { announced } = this.#memory
+    const { announced, family } = this.#memory
     if (announced.rules.length === 0) return undefined
+    // Where polls follow, and where nobody has counted yet, what is left for them is what is left.
+    if (announced.follows || family.followingLeft === null) family.followingLeft = moment.budget.unitsLeft
     if (this.#evaluations?.startMs !== moment.budget.day.startMs)
       this.#evaluations = evaluationDay(announced, expectation.forecast)
-    const { waits, decision } = followAnnounced(announced, this.#evaluations, moment)
-    this.#expectation = { ...expectation, waits }
+    const { following, decision } = followAnnounced(announced, this.#evaluations, moment)
+    this.#expectation = { ...expectation, following }
     return decision
   }
 

@@ -218,6 +218,8 @@ const memorySchema = earlierSchema.extend({
     unitsPerDay: amount,
     evenPace: amount,
     unitsLeft: ofPolicies,
+    // Not stored by earlier versions.
+    followingLeft: z.number().nullable().default(null),
     perDay: amount,
     today: amount,
   }),

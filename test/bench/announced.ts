@@ -22,6 +22,8 @@ interface AnnouncedHistory {
   readonly wrongFromDay?: number
   /** Alerts of a rule that announces nothing: so many a day, at random ones of marks that lie so many seconds apart. */
   readonly others?: { readonly perDay: number; readonly markSeconds: number }
+  /** So many alerts a day at any time, in place of the rules' own; each rule is announced for the reading and every minute after it. */
+  readonly atAnyTime?: number
 }
 
 interface AnnouncedResult {
@@ -69,7 +71,8 @@ export function simulateAnnounced(history: AnnouncedHistory): AnnouncedResult {
   const schedule = createSchedule(options, undefined)
   const { startMs } = budgetDay(benchStartMs, options)
   const dayOf = (atMs: number) => Math.floor((atMs - startMs) / dayMs)
-  const { fired, shownAt } = sandboxRules(history, startMs)
+  const { fired, shownAt } =
+    history.atAnyTime === undefined ? sandboxRules(history, startMs) : minuteRules(history, startMs)
   const datedMs = history.datedMs ?? ((readableMs: number) => readableMs)
   const lags: number[] = []
   const followed: boolean[] = []
@@ -147,6 +150,18 @@ function sandboxRules({ how, seed, days, ...changes }: AnnouncedHistory, startMs
       return { id: String(rule.id), name: `rule ${rule.id}`, lastMs, nextMs }
     })
   }
+  return { fired, shownAt }
+}
+
+/** Alerts of the rules at any time, and what a reading shows of them. */
+function minuteRules({ seed, days, atAnyTime = 0 }: AnnouncedHistory, startMs: number) {
+  const random = createRandom(seed)
+  const fired = Array.from({ length: atAnyTime * days }, () => ({
+    ruleId: 10 + Math.floor(random.next() * rules.length),
+    atMs: startMs + Math.floor(random.next() * days * dayMs),
+  })).sort((a, b) => a.atMs - b.atMs)
+  const shownAt = (nowMs: number): AnnouncedRule[] =>
+    rules.map(({ id }) => ({ id: String(id), name: null, lastMs: nowMs, nextMs: nowMs + 60_000 }))
   return { fired, shownAt }
 }
 

@@ -112,6 +112,16 @@ describe('announced evaluations', () => {
     expect(mean).toBeLessThanOrEqual(simulateAnnounced({ ...history, how: 'unread' }).mean + 0.01)
   })
 
+  it('of every minute, which say nothing of when alerts come, leave polls where they are: no hour is paid for twice', () => {
+    const { mean, p99, days } = simulateAnnounced({
+      ...{ how: 'true', seed: 301, days: long ? 12 : 6, unitsPerDay: 2_000, atAnyTime: 690 },
+    })
+    expect(mean).toBeLessThanOrEqual(1.02)
+    // While polls follow such announcements, one alert in a hundred waits 1.3 times as long as for a clock.
+    expect(p99).toBeLessThanOrEqual(1.05)
+    expect(days.slice(2).map((each) => each.toFixed(2))).toEqual(days.slice(2).map(() => '1.00'))
+  })
+
   it('that move are found again within the day', () => {
     const { days } = simulateAnnounced({ how: 'true', seed: 13, days: 3, unitsPerDay: 1_000, movesOnDay: 1 })
     expect(days[1]).toBeLessThan(0.25)

@@ -4,16 +4,19 @@ import { waitOnPeriod } from '../marks/phase.ts'
 import { type DecisionState, keptScale, type Spans, spendable } from '../pace/decide.ts'
 import { mixedPace } from '../pace/family.ts'
 import { cautiousFloor, heapFloor } from '../pace/guard.ts'
-import { clamp, type PaceLimits } from '../pace/solve.ts'
+import { cheapest, clamp, type PaceLimits, type Points } from '../pace/solve.ts'
 import type { Decision } from '../schedule.ts'
 import { type Announced, delaySeconds, evaluationsBetween } from './evidence.ts'
 
-/**
- * Plans polls by the announced evaluations: a poll is due where further waiting would cost more than the poll.
- * `Waits`: what an alert at an instant would wait, in mean waits of even polls, by the plan without announcements and by the
- * plan that follows them.
- */
-export type Waits = (atMs: number) => { readonly without: number; readonly following: number }
+/** Plans polls by the announced evaluations: a poll is due where further waiting would cost more than the poll. */
+
+/** The plan that follows announcements, whether polls follow it or not. */
+export interface Following {
+  /** What an alert at an instant would wait, in mean waits of even polls, by the plan without announcements and by this one. */
+  waits(atMs: number): { readonly without: number; readonly following: number }
+  /** Units that it would have spent by an instant since the last poll. */
+  spentUntil(atMs: number): number
+}
 
 interface View {
   readonly day: EvaluationDay
@@ -33,21 +36,23 @@ export function followAnnounced(
   { follows }: Announced,
   day: EvaluationDay,
   moment: DecisionState,
-): { readonly waits: Waits; readonly decision: Decision | undefined } {
+): { readonly following: Following; readonly decision: Decision | undefined } {
   const { paces, family, budget, marks, markPeriod, lateMs, lastAtMs, minIntervalMs } = moment
   const { outlook, evenPace } = paces
   const [{ fromMs }, { endMs }] = [outlook, budget.day]
-  const affordable = ((budget.unitsLeft + 0.5) * 1_000) / Math.max(1_000, endMs - fromMs)
+  // As for each policy: what it would have spent before is not there to be spent again.
+  const unitsLeft = Math.max(0.01, family.followingLeft ?? budget.unitsLeft)
+  const affordable = ((unitsLeft + 0.5) * 1_000) / Math.max(1_000, endMs - fromMs)
   const cautious = Math.min(moment.floor, Math.max(heapFloor(moment.guard), cautiousFloor) * evenPace)
   const floor = Math.min(day.otherShare > unexplainedMax ? moment.floor : cautious, affordable)
   const view: View = {
     ...{ day, fromMs, endMs },
-    units: spendable(moment),
+    units: spendable({ ...moment, budget: { ...budget, unitsLeft } }),
     limits: { floor, ceiling: moment.limits.ceiling },
     rateAt: (atMs) => outlook.profileRecent.rates[spanAt(outlook, atMs)] ?? 0,
   }
   const scale = keptScale(moment, followSpans(view), view.units, view.limits)
-  const waits: Waits = (atMs) => {
+  const waits = (atMs: number) => {
     const pace = mixedPace(family, paces)[spanAt(outlook, atMs)] ?? 0
     const readableMs = atMs - lateMs
     const without = marks ? waitOnMarks(marks, pace, readableMs) : waitOnPeriod(markPeriod, pace, readableMs)
@@ -58,7 +63,10 @@ export function followAnnounced(
     earliestMs: lastAtMs + minIntervalMs,
     latestMs: lastAtMs + Math.max(minIntervalMs, 1_000 / floor),
   }
-  return { waits, decision: isFollowed ? nextFollowing(view, scale, bounds) : undefined }
+  return {
+    following: { waits, spentUntil: (atMs) => spentUntil(view, scale, atMs) },
+    decision: isFollowed ? nextFollowing(view, scale, bounds) : undefined,
+  }
 }
 
 /** The rest of the day by hours; a demand is the root of the expected alerts a second. */
@@ -90,9 +98,27 @@ export function followSpans({
   return { seconds, demands, stepEnds }
 }
 
-function followPace({ day, limits, rateAt }: View, scale: number, atMs: number): number {
-  const rate = broughtAt(day, atMs) + day.otherShare * rateAt(atMs)
+function followPace(
+  { day, limits, rateAt }: View,
+  scale: number,
+  atMs: number,
+  brought = broughtAt(day, atMs),
+) {
+  const rate = brought + day.otherShare * rateAt(atMs)
   return clamp(scale * Math.sqrt(rate), limits.floor, limits.ceiling)
+}
+
+function spentUntil(view: View, scale: number, untilMs: number): number {
+  const { day, fromMs, endMs } = view
+  const seconds = Math.max(0, Math.min(untilMs, endMs) - fromMs) / 1_000
+  let spent = 0
+  for (const [at, brought] of broughtFrom(
+    day,
+    Math.floor((fromMs - day.startMs) / 1_000),
+    Math.ceil(seconds),
+  ).entries())
+    spent += followPace(view, scale, fromMs + at * 1_000, brought) * Math.min(1, seconds - at)
+  return spent
 }
 
 /** In quiet times one instant in so many seconds is looked at. */
@@ -144,43 +170,6 @@ function nextFollowing(view: View, scale: number, { earliestMs, latestMs }: Boun
   const next = cheapest(points, 0.5 / scale ** 2, (earliestMs - fromMs) / 1_000, gap)
   const atMs = clamp(fromMs + next * 1_000, earliestMs, latestMs)
   return { atMs, reason: atMs < latestMs ? 'announced' : 'floor' }
-}
-
-/** Instants at which a poll may come, in seconds from now, with the alerts until then and the sum of their instants. */
-interface Points {
-  readonly times: number[]
-  readonly masses: number[]
-  readonly moments: number[]
-}
-
-/** By dynamic programming from the end; the last point is always a poll. */
-function cheapest(
-  { times, masses, moments }: Points,
-  price: number,
-  shortest: number,
-  longest: number,
-): number {
-  const last = times.length - 1
-  const costs = new Float64Array(times.length)
-  let first = last
-  for (let from = last - 1; from >= 0; from--) {
-    let best = Number.POSITIVE_INFINITY
-    const at = times[from] ?? 0
-    const [mass, moment] = [masses[from] ?? 0, moments[from] ?? 0]
-    for (let to = from + 1; to <= last; to++) {
-      const end = times[to] ?? 0
-      if (end - at < shortest) continue
-      if (end - at > longest && best < Number.POSITIVE_INFINITY) break
-      const waiting = end * ((masses[to] ?? 0) - mass) - ((moments[to] ?? 0) - moment)
-      if (waiting + price >= best) break
-      const cost = waiting + price + (costs[to] ?? 0)
-      if (cost >= best) continue
-      best = cost
-      if (from === 0) first = to
-    }
-    costs[from] = best
-  }
-  return times[first] ?? 0
 }
 
 /** How many alerts are expected in each second of a day, by the announced evaluations and what earlier alerts showed. */

@@ -22,6 +22,8 @@ export interface Family {
   evenPace: number
   /** Units that each policy would have left. */
   unitsLeft: number[]
+  /** Units that polls along announced evaluations would have left; null where nothing is announced. */
+  followingLeft: number | null
   /** Events of a day: on average, and today's. */
   perDay: number
   today: number
@@ -51,6 +53,7 @@ export function emptyFamily(): Family {
     unitsPerDay: 0,
     evenPace: 0,
     unitsLeft: priorWeights.map(() => 0),
+    followingLeft: null,
     perDay: 0,
     today: 0,
   }
@@ -63,6 +66,7 @@ export function beginDay(family: Family, { day, unitsPerDay, unitsLeft }: Budget
   family.unitsPerDay = unitsPerDay
   family.evenPace = (unitsLeft * 1_000) / Math.max(1, day.endMs - fromMs)
   family.unitsLeft = priorWeights.map(() => unitsLeft)
+  family.followingLeft = unitsLeft
 }
 
 export function pacesOf(family: Family, outlook: Outlook, limits: PaceLimits): Paces {
@@ -89,8 +93,14 @@ export function mixedPace({ weights }: Family, { evenPace, learned }: Paces): nu
   return mixed
 }
 
-/** Lets every policy spend until then by its own pace. */
-export function spendUntil(family: Family, { outlook, learned, evenPace }: Paces, untilMs: number): void {
+/** Lets every policy spend until then by its own pace; `following` is what polls along announced evaluations spend. */
+export function spendUntil(
+  family: Family,
+  { outlook, learned, evenPace }: Paces,
+  untilMs: number,
+  following: number | undefined,
+): void {
+  family.followingLeft = following === undefined ? null : (family.followingLeft ?? 0) - following
   let left = Math.max(0, untilMs - outlook.fromMs) / 1_000
   for (let span = 0; span < outlook.seconds.length && left > 0; span++) {
     const seconds = Math.min(left, outlook.seconds[span] ?? 0)

@@ -144,3 +144,43 @@ function dot(a: readonly number[], b: readonly number[]): number {
   for (let at = 0; at < a.length; at++) sum += (a[at] ?? 0) * (b[at] ?? 0)
   return sum
 }
+
+/** Instants at which a poll may come, in seconds from now, with the alerts until then and the sum of their instants. */
+export interface Points {
+  readonly times: number[]
+  readonly masses: number[]
+  readonly moments: number[]
+}
+
+/**
+ * The first poll of the series that costs least: the waiting of all alerts, and the price of each poll. By dynamic programming from the
+ * end; the last point is always a poll.
+ */
+export function cheapest(
+  { times, masses, moments }: Points,
+  price: number,
+  shortest: number,
+  longest: number,
+): number {
+  const last = times.length - 1
+  const costs = new Float64Array(times.length)
+  let first = last
+  for (let from = last - 1; from >= 0; from--) {
+    let best = Number.POSITIVE_INFINITY
+    const at = times[from] ?? 0
+    const [mass, moment] = [masses[from] ?? 0, moments[from] ?? 0]
+    for (let to = from + 1; to <= last; to++) {
+      const end = times[to] ?? 0
+      if (end - at < shortest) continue
+      if (end - at > longest && best < Number.POSITIVE_INFINITY) break
+      const waiting = end * ((masses[to] ?? 0) - mass) - ((moments[to] ?? 0) - moment)
+      if (waiting + price >= best) break
+      const cost = waiting + price + (costs[to] ?? 0)
+      if (cost >= best) continue
+      best = cost
+      if (from === 0) first = to
+    }
+    costs[from] = best
+  }
+  return times[first] ?? 0
+}
