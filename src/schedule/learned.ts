@@ -18,7 +18,7 @@ import { emptyMemory, type Memory, nextAfter, readMemory, saveMemory } from './m
 import { type DecisionState, decide } from './pace/decide.ts'
 import { beginDay, pacesOf } from './pace/family.ts'
 import { fewInstants, fewStepMs, fewUnits, isWorthwhile, restOfFew } from './pace/few.ts'
-import { beginGuardedDay, floorOf } from './pace/guard.ts'
+import { floorOf, noteSpent, noteUnits } from './pace/guard.ts'
 import { hasUsualLongest, limitsFor } from './pace/solve.ts'
 import type {
   BudgetView,
@@ -68,6 +68,7 @@ class LearnedSchedule implements Schedule {
   }
 
   observe(poll: PollReport): void {
+    noteSpent(this.#memory.guard, poll.pages)
     const dateChanged = rollDate(this.#memory, this.#options, poll.atMs)
     const profileChanged = learnPoll(this.#memory, this.#options, this.#expectation, poll)
     if (poll.ok) this.#expectation = undefined
@@ -93,7 +94,7 @@ class LearnedSchedule implements Schedule {
     const daySeconds = (budget.day.endMs - budget.day.startMs) / 1_000
     const limits = limitsFor(options, budget.unitsPerDay, daySeconds)
     beginDay(memory.family, budget, fromMs)
-    beginGuardedDay(memory.guard, budget.day)
+    noteUnits(memory.guard, budget, fromMs)
     const outlook = outlookAt(forecast, memory.recent, options.exponent, fromMs)
     const paces = pacesOf(memory.family, outlook, limits)
     const guarded = (floorOf(memory.guard, options.floor) * budget.unitsPerDay) / daySeconds
@@ -140,6 +141,7 @@ class LearnedSchedule implements Schedule {
   }
 
   learnRules(reading: RulesReading): void {
+    noteSpent(this.#memory.guard, reading.pages)
     noteReading(this.#memory.announced, reading)
     this.#evaluations = undefined
   }

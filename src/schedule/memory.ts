@@ -256,6 +256,11 @@ const memorySchema = earlierSchema.extend({
       seen: amount,
       long: amount,
       heap: amount,
+      // Not stored by earlier versions.
+      unitsLeft: z.number().nullable().default(null),
+      unitsPerDay: amount.default(0),
+      slower: amount.default(0),
+      evenShare: amount.default(1),
     })
     .default(emptyGuard),
   few: z.object({ chosen: amount, even: amount }),

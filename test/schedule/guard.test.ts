@@ -15,9 +15,10 @@ import {
 } from '../../src/schedule/pace/guard.ts'
 import { solveScale } from '../../src/schedule/pace/solve.ts'
 import { previewPlan } from '../../src/schedule/preview.ts'
-import { simulate } from '../../src/schedule/simulate.ts'
+import { simulate, summarizeLags } from '../../src/schedule/simulate.ts'
 import { benchOptions } from '../bench/compare.ts'
-import { createTrace } from '../bench/traces.ts'
+import { createRandom } from '../bench/random.ts'
+import { benchStartMs, createTrace } from '../bench/traces.ts'
 
 const hourMs = 3_600_000
 const day = { key: '2026-11-22', startMs: 0, endMs: 24 * hourMs }
@@ -74,6 +75,39 @@ describe('the account', () => {
     beginGuardedDay(guard, { ...day, startMs: day.endMs, endMs: 2 * day.endMs })
     expect(guard.won).toBeLessThan(won)
   })
+})
+
+describe('units that go elsewhere', () => {
+  /** Alerts of the last hours before each reset; how long those of the days after the first five waited in the mean. */
+  function waited(unitsElsewhere: number): number {
+    const options = benchOptions(500)
+    const schedule = createSchedule(options, undefined)
+    const random = createRandom(5)
+    const times = Array.from({ length: 10 }, (_, index) =>
+      Array.from({ length: 100 }, () => benchStartMs + (24 * index + 18 + 5.9 * random.next()) * hourMs),
+    ).flatMap((each) => each.toSorted((a, b) => a - b))
+    let [date, spent] = ['', 0]
+    const { lagsMs } = simulate(
+      times,
+      {
+        ...schedule,
+        next: (nowMs, budget) => {
+          if (budget.day.key !== date) [date, spent] = [budget.day.key, 0]
+          return schedule.next(nowMs, { ...budget, unitsLeft: budget.unitsLeft - spent })
+        },
+        observe: (poll) => {
+          schedule.observe(poll)
+          if (poll.firedAtMs.length > 0) spent = Math.min(unitsElsewhere, spent + 1)
+        },
+      },
+      options,
+    )
+    return summarizeLags(lagsMs.subarray(500)).mean
+  }
+
+  it('are missing to even polls, too: a plan that never had them is not kept at the even pace for losing to them', () => {
+    expect(waited(25)).toBeLessThan(1.2 * waited(0))
+  }, 60_000)
 })
 
 describe('the slowest pace', () => {

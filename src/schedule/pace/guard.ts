@@ -1,4 +1,4 @@
-import type { BudgetDay } from '../schedule.ts'
+import type { BudgetDay, BudgetView } from '../schedule.ts'
 
 /**
  * Keeps the plan from being worse than evenly spaced polls. Every alert shows when it fired, so its lag under even polls is
@@ -15,6 +15,13 @@ export interface Guard {
   long: number
   /** The most alerts that one poll saw; earlier days count less and less. */
   heap: number
+  /** Units of the day that polls have left when nothing else spends any, and of how many; null before the day's first plan. */
+  unitsLeft: number | null
+  unitsPerDay: number
+  /** By how much the units that went elsewhere slow even polls down, as a share of their pace. */
+  slower: number
+  /** The pace of even polls with what is really left, as a share of that with all units. */
+  evenShare: number
 }
 
 /** What a new plan starts with: so many mean lags may be lost before anything is known. */
@@ -45,9 +52,37 @@ export const cautiousFloor = 1 / 3
 const tightFloor = 0.5
 /** When so many more alerts may wait long, one surprise at the configured floor does no harm. */
 const allowanceMin = 10
+/** Fewer units than these say nothing of a pace. */
+const evenShareMin = 0.2
+/** By how much the gap of polls that are taken for even ones may differ from theirs. */
+const evenTolerance = 0.15
 
 export function emptyGuard(): Guard {
-  return { won: wonAtFirst, dayStartMs: null, seen: 0, long: 0, heap: 0 }
+  return { won: wonAtFirst, dayStartMs: null, seen: 0, long: 0, heap: 0, ...ofNewDay() }
+}
+
+function ofNewDay(): Pick<Guard, 'unitsLeft' | 'unitsPerDay' | 'slower' | 'evenShare'> {
+  return { unitsLeft: null, unitsPerDay: 0, slower: 0, evenShare: 1 }
+}
+
+/**
+ * Looks at the units before a plan is made. Those that were spent on anything but polls (context, the command `api`, other sources of
+ * the account) are missing to even polls, too, from then on: a plan that is compared with more units than it has would lose whatever
+ * it does, and be kept at the even pace for ever.
+ */
+export function noteUnits(guard: Guard, { day, unitsPerDay, unitsLeft }: BudgetView, nowMs: number): void {
+  beginGuardedDay(guard, day)
+  const before = guard.unitsPerDay === unitsPerDay ? guard.unitsLeft : null
+  const evenLeft = (unitsPerDay * Math.max(1, day.endMs - nowMs)) / (day.endMs - day.startMs)
+  const elsewhere = before === null ? 0 : before - unitsLeft
+  guard.slower = before === null ? 0 : Math.max(0, guard.slower + elsewhere / evenLeft)
+  guard.evenShare = Math.min(1, Math.max(evenShareMin, 1 - guard.slower, unitsLeft / evenLeft))
+  Object.assign(guard, { unitsPerDay, unitsLeft })
+}
+
+/** The plan itself has spent so many. */
+export function noteSpent(guard: Guard, units: number): void {
+  if (guard.unitsLeft !== null) guard.unitsLeft -= units
 }
 
 /** One poll and the one before it, with what it saw. */
@@ -70,12 +105,15 @@ export function noteWaits(
   { fromMs, atMs, firedAtMs, readableMs }: Waited,
 ): void {
   beginGuardedDay(guard, day)
-  const gapMs = (day.endMs - day.startMs) / unitsPerDay
+  const gapMs = (day.endMs - day.startMs) / unitsPerDay / guard.evenShare
   guard.seen += firedAtMs.length
   guard.heap = Math.max(guard.heap, firedAtMs.length)
   for (const at of firedAtMs) if (atMs - Math.max(at, fromMs) > longIntervals * gapMs) guard.long++
+  // Even polls that others slow down are at no known instants: where the plan is as slow as these, it is taken to be them.
+  const slowerBy = (atMs - fromMs) / gapMs - 1
+  const isEven = guard.evenShare < 1 && Math.abs(slowerBy) <= evenTolerance
   for (const at of readableMs) {
-    const lost = (atMs - evenPollAfter(day, gapMs, at)) / (gapMs / 2)
+    const lost = isEven ? slowerBy : (atMs - evenPollAfter(day, gapMs, at)) / (gapMs / 2)
     guard.won += allowedExcess - lost
   }
 }
@@ -90,6 +128,7 @@ export function beginGuardedDay(guard: Guard, { startMs }: BudgetDay): void {
   if (guard.dayStartMs === startMs) return
   const isFirst = guard.dayStartMs === null
   guard.dayStartMs = startMs
+  Object.assign(guard, ofNewDay())
   if (isFirst) return
   guard.won *= wonKept
   guard.seen *= countsKept
