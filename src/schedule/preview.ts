@@ -150,7 +150,7 @@ function stepsOf(
     if (options.everyMs !== undefined)
       return { ...from, ...atFixedPace(from, options.everyMs, day, unitsPerDay) }
     // The guard keeps units for what nobody expects, as at each decision.
-    const moment = { guard: memory.guard, budget: { unitsPerDay, unitsLeft, day } }
+    const moment = { guard: { ...memory.guard, slower: 0 }, budget: { unitsPerDay, unitsLeft, day } }
     const ahead = { paces: { ...paces, outlook: { ...outlook, fromMs: from.atMs } }, ...moment }
     const spans = { seconds: outlook.seconds.slice(span), demands: demands.slice(span) }
     const wish = keptScale(ahead, spans, unitsLeft, bounds, response) * demand

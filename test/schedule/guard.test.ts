@@ -78,13 +78,16 @@ describe('the account', () => {
 })
 
 describe('units that go elsewhere', () => {
-  /** Alerts of the last hours before each reset; how long those of the days after the first five waited in the mean. */
-  function waited(unitsElsewhere: number): number {
+  /** Alerts of these hours of each day; how long those of the days after the first five waited in the mean. */
+  function waited(unitsElsewhere: number, fromHour: number, untilHour: number): number {
     const options = benchOptions(500)
     const schedule = createSchedule(options, undefined)
     const random = createRandom(5)
     const times = Array.from({ length: 10 }, (_, index) =>
-      Array.from({ length: 100 }, () => benchStartMs + (24 * index + 18 + 5.9 * random.next()) * hourMs),
+      Array.from(
+        { length: 100 },
+        () => benchStartMs + (24 * index + fromHour + (untilHour - fromHour) * random.next()) * hourMs,
+      ),
     ).flatMap((each) => each.toSorted((a, b) => a - b))
     let [date, spent] = ['', 0]
     const { lagsMs } = simulate(
@@ -106,7 +109,11 @@ describe('units that go elsewhere', () => {
   }
 
   it('are missing to even polls, too: a plan that never had them is not kept at the even pace for losing to them', () => {
-    expect(waited(25)).toBeLessThan(1.2 * waited(0))
+    expect(waited(25, 18, 23.9)).toBeLessThan(1.2 * waited(0, 18, 23.9))
+  }, 60_000)
+
+  it('are missing to the rest of the day as well, and not to the hours of the alerts alone', () => {
+    expect(waited(25, 0, 3)).toBeLessThan(1.1 * waited(0, 0, 3))
   }, 60_000)
 })
 

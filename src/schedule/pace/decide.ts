@@ -109,7 +109,8 @@ export function keptScale(
 ): number {
   const { fromMs } = paces.outlook
   const { day, unitsPerDay } = budget
-  const even = (unitsPerDay * 1_000) / (day.endMs - day.startMs)
+  // Of the units that went elsewhere the rest of the day, too, misses its part.
+  const even = ((unitsPerDay * 1_000) / (day.endMs - day.startMs)) * Math.max(0, 1 - guard.slower)
   let scale = solveScale(seconds, demands, units, bounds, response)
   const secondsLeft = (day.endMs - fromMs) / 1_000
   // Whole polls fall on one side of an instant or the other, so half a unit more or less means nothing.
