@@ -782,6 +782,48 @@ describe('the page lives', () => {
     expect(await page.locator('#act-token').isVisible()).toBe(false)
   })
 
+  it('a search stands in the address, which finds the same again, and does not forget the token', async () => {
+    const { url, some, rows } = await rig(204)
+    await some('delivered', 3)
+    const [wanted] = await rows('delivered')
+    const { page } = await open(`${url}/`)
+    await page.getByRole('button', { name: 'Pause', exact: true }).click()
+    await carryOut(page, /^Done: hook is paused/)
+    await page.locator('#act-close').click()
+    await page.locator('.search summary').click()
+    await page.getByLabel('Id', { exact: true }).fill('no id')
+    await page.getByRole('search').getByRole('button').click()
+    expect(page.url()).toBe(`${url}/`)
+    await page.getByRole('search').getByRole('combobox', { name: 'Sink' }).selectOption('hook')
+    await page.getByLabel('Id', { exact: true }).fill(` ${wanted?.id} `)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`${url}/?id=${wanted?.id}&sink=hook#deliveries`)
+    await until('it is found', async () => (await page.locator('.alerts > li').count()) === 1)
+    await page.getByRole('button', { name: 'Resume', exact: true }).click()
+    expect(await page.locator('#act-token').isVisible()).toBe(false)
+    const { page: shared } = await open(page.url())
+    expect(await shared.locator('.alerts > li').count()).toBe(1)
+    expect(await shared.getByLabel('Id', { exact: true }).inputValue()).toBe(String(wanted?.id))
+  })
+
+  it('what is typed into the search stays while news come, and is forgotten elsewhere', async () => {
+    const { url, sandbox, some } = await rig(204)
+    await some('delivered', 3)
+    const { page } = await open(`${url}/`)
+    await page.locator('.search summary').click()
+    await page.getByLabel('Symbol', { exact: true }).fill('فو')
+    sandbox.fire({ headline: 'fired meanwhile' })
+    await page.getByText('fired meanwhile').waitFor()
+    const typed = () => page.getByLabel('Symbol', { exact: true }).inputValue()
+    expect([await typed(), await page.getByRole('search').isVisible()]).toEqual(['فو', true])
+    await page.locator('.alerts .meta a[href^="/alerts/"]').first().click()
+    await page.locator('header.story').waitFor()
+    await page.goBack()
+    await page.locator('ol.alerts').waitFor()
+    await page.locator('.search summary').waitFor()
+    expect(await typed()).toBe('')
+  })
+
   it('Back, too, is asked again where it got no answer, though nothing changes any more', async () => {
     const { url, some } = await rig(204, { pace: 'every: 10m' })
     await some('delivered', 3)
@@ -831,7 +873,7 @@ describe('the keyboard alone', () => {
     await some('delivered', 3)
     const { page } = await open(url)
     const wanted = await page.evaluate(
-      `[...document.querySelectorAll('a[href], button')].filter((each) => each.checkVisibility()).map((each) => each.textContent)`,
+      `[...document.querySelectorAll('a[href], button, summary')].filter((each) => each.checkVisibility()).map((each) => each.textContent)`,
     )
     const reached: unknown[] = []
     for (let at = 0; at < (wanted as unknown[]).length; at += 1) {

@@ -10,6 +10,7 @@ import {
 } from '../delivery-view.ts'
 import { failure, foreign, foreignLink } from './foreign.ts'
 import { type IconName, icon, section, type Tone } from './pieces.ts'
+import { type SearchNames, searchForm } from './search.ts'
 import type { Times } from './times.ts'
 import type { PageWords } from './words/en.ts'
 
@@ -21,6 +22,7 @@ export interface DeliveriesFilter extends DeliveryFilter {
 export function deliveriesSection(
   page: Omit<DeliveryPage, 'looked'> | undefined,
   filter: DeliveriesFilter,
+  names: SearchNames,
   times: Times,
 ): Html {
   const older =
@@ -31,7 +33,7 @@ export function deliveriesSection(
     'deliveries',
     filter.cursor === undefined ? times.words.latest : times.words.older,
     filters(filter, times),
-    html`<div class="panel">${list(page?.data, filter, times)}${older ? html`<p class="more">${older}</p>` : null}</div>`,
+    html`${searchForm(filter, names, times)}<div class="panel">${list(page?.data, filter, times)}${older ? html`<p class="more">${older}</p>` : null}</div>`,
   )
 }
 

@@ -57,7 +57,7 @@ export const contentSecurityPolicy = [
   "connect-src 'self'",
   'img-src data:',
   "base-uri 'none'",
-  "form-action 'none'",
+  "form-action 'self'",
   "frame-ancestors 'none'",
 ].join('; ')
 

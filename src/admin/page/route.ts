@@ -15,6 +15,7 @@ import { type DeliveriesFilter, deliveriesSection, deliveryRowsMax } from './del
 import { contentSecurityPolicy, documentEnd, documentOf, documentStart } from './document.ts'
 import { overview, unknownOverview } from './overview.ts'
 import { section } from './pieces.ts'
+import { fromForm, type SearchNames } from './search.ts'
 import { silencesSection } from './silences.ts'
 import { sinksSection } from './sinks.ts'
 import { sourcesSection } from './sources.ts'
@@ -60,7 +61,7 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
   })
 
   app.get('/', { config: { about: pageAbout } }, async (request, reply) => {
-    const filter = filterOf(request.query)
+    const filter = filterOf(request.query, deps.display().timeZone)
     reply.header('content-security-policy', contentSecurityPolicy).type('text/html; charset=utf-8')
     const endMs = deps.clock.monotonicMs() + settleTimeoutMs
     const status = await settle(deps, deps.ports.status())
@@ -98,7 +99,7 @@ ${sourcesSection(canAct(), days.ok ? days.value.filter((day) => day !== undefine
 ${sinksSection(view.sinks, activity.ok ? activity.value : [], times, canAct())}
 ${dead.ok ? deadLettersSection(dead.value, times, canAct()) : null}
 ${silences.ok && silences.value ? silencesSection(silences.value, times, canAct()) : null}
-${deliveriesSection(rows.ok ? rows.value : undefined, filter, times)}
+${deliveriesSection(rows.ok ? rows.value : undefined, filter, namesIn(view), times)}
 ${done.ok && done.value.length > 0 ? section('actions', words.actions, html`<a href="/api/v1/audit">${words.all}</a>`, auditList(done.value, times)) : null}
 ${canAct() ? null : html`<p class="reason">${words.noToken}</p>`}
 <footer><a href="/api/v1/status">${words.foot.status}</a><a href="/metrics">${words.foot.metrics}</a><a href="/readyz">${words.foot.ready}</a></footer>`
@@ -162,11 +163,15 @@ async function listed({ ports }: AdminDeps, filter: DeliveriesFilter): Promise<O
   }
 }
 
+function namesIn({ sinks, sources }: StatusView): SearchNames {
+  return { sinks: sinks.map((each) => each.name), sources: sources.map((each) => each.name) }
+}
+
 /** A filter that is not valid is ignored: people edit addresses by hand. */
-function filterOf(query: unknown): DeliveriesFilter {
+function filterOf(query: unknown, timeZone: string): DeliveriesFilter {
   const asked = fieldsOf(query)
   const valid = Object.entries(pageFields).flatMap(([name, field]) => {
-    const parsed = field.safeParse(asked[name])
+    const parsed = field.safeParse(fromForm(name, asked[name], timeZone))
     return parsed.success && parsed.data !== undefined ? [[name, parsed.data]] : []
   })
   const { cursor, ...filter } = Object.fromEntries(valid)

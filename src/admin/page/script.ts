@@ -1,5 +1,6 @@
 import { versionHeader } from '../../telemetry/version.ts'
 import { actScript } from './act-script.ts'
+import { navigationScript } from './navigation-script.ts'
 
 /**
  * Keeps the page fresh without scrolling it. The server says when something changed (`/api/v1/events`); then the same page is
@@ -9,7 +10,7 @@ import { actScript } from './act-script.ts'
  * title and icon follow meanwhile, too. It shows when the bridge does not answer any more: also in title and icon.
  *
  * Buttons (`data-act`, see `buttons.ts`) call the API with the admin token, which is a variable here: in no address, no storage and
- * no cookie, so no other page can use it. Links within the page are followed by replacing `<main>`, which keeps it.
+ * no cookie, so no other page can use it. Links within the page, and the search, are followed by replacing `<main>`, which keeps it.
  */
 export const script = `(() => {
   const fallbackMs = 5000
@@ -33,10 +34,11 @@ export const script = `(() => {
   const skewOf = (root) => Date.parse(root.dataset.now) - Date.now()
   let skewMs = skewOf(document.documentElement)
 
-  const keyOf = (node) => node.nodeType === 1 ? node.id || node.dataset?.key : undefined
+  // Not the property: of a form that is its field of that name.
+  const keyOf = (node) => node.nodeType === 1 ? node.getAttribute('id') || node.dataset?.key : undefined
   const morph = (from, to) => {
     for (const { name } of [...from.attributes]) if (!to.hasAttribute(name) && name !== 'open') from.removeAttribute(name)
-    for (const { name, value } of [...to.attributes]) if (from.getAttribute(name) !== value) from.setAttribute(name, value)
+    for (const { name, value } of [...to.attributes]) if (from.getAttribute(name) !== value && name !== 'open') from.setAttribute(name, value)
     const keyed = new Map([...from.children].filter(keyOf).map((each) => [keyOf(each), each]))
     let at = from.firstChild
     for (const wanted of [...to.childNodes]) {
@@ -209,22 +211,7 @@ export const script = `(() => {
     void refresh()
   }, fallbackMs)
   document.addEventListener('visibilitychange', () => { listen(); void refresh() })
-  /** Of the links that were followed, only the last one counts. */
-  let followed = 0
-  // The browser scrolls before what the reader comes back to is there.
-  addEventListener('popstate', async ({ state }) => {
-    followed += 1
-    const own = followed
-    try {
-      if (!await load(location.href) || own !== followed || !state) return
-      scrollTo(0, state.y)
-      history.replaceState(null, '')
-    } catch {
-      asked += 1
-      stale()
-    }
-  })
-
+${navigationScript}
   const spanOf = (ms) => {
     const seconds = Math.round(ms / 1000)
     const parts = [[Math.floor(seconds / 86400), words.units.d], [Math.floor((seconds % 86400) / 3600), words.units.h], [Math.floor((seconds % 3600) / 60), words.units.m], [seconds % 60, words.units.s]]
@@ -263,24 +250,6 @@ ${actScript}
         () => prompt(words.copy, button.dataset.copy),
       )
       return
-    }
-    const link = event.target.closest('a[href]')
-    const isOurs = link?.origin === location.origin && (link.pathname === '/' || link.pathname.split('/')[1] === 'alerts')
-    const isHere = link?.hash && isShown(link.href)
-    if (!isOurs || isHere || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
-    event.preventDefault()
-    followed += 1
-    const own = followed
-    const y = scrollY
-    try {
-      const { href } = link
-      if (!await load(href, () => own === followed)) return
-      history.replaceState({ y }, '')
-      history.pushState(null, '', href)
-      if (link.hash) document.getElementById(link.hash.slice(1))?.scrollIntoView()
-      else scrollTo(0, 0)
-    } catch {
-      if (own === followed) location.href = link.href
     }
   })
 })()`

@@ -124,6 +124,12 @@ td span.ok { color: var(--ok); } td span.warning { color: var(--warning); } td s
 .filters span { color: var(--ink); font-weight: 600; }
 .filters a:hover { background: var(--calm-tint); text-decoration: none; }
 .filters a[aria-current] { background: var(--calm-tint); color: var(--ink); font-weight: 550; }
+.search { margin-bottom: 10px; } .search summary { width: fit-content; min-height: 24px; padding: 2px 4px; font-size: 13px; color: var(--soft); cursor: pointer; }
+.search form { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 10px 12px; align-items: end; padding: 8px 0 6px; }
+.search label:has([type=datetime-local]) { grid-column: span 2; }
+.search label { display: block; min-width: 0; font-size: 12.5px; color: var(--soft); } .search .act { min-height: 34px; }
+.search input, .search select { display: block; box-sizing: border-box; width: 100%; min-width: 0; height: 34px; margin-top: 3px; padding: 4px 9px; font: inherit; font-size: 14px; color: var(--ink); background: var(--panel); border: 1px solid var(--line); border-radius: 8px; }
+.search input:user-invalid { border-color: var(--failed); }
 .alerts > li { display: grid; grid-template-columns: 92px minmax(0, 1fr) minmax(0, auto); gap: 3px 18px; padding: 12px 18px; border-top: 1px solid var(--line); }
 .alerts > li:first-child { border-top: 0; }
 .when, .when time { color: var(--soft); font-size: 12.5px; }
@@ -148,7 +154,7 @@ td span.ok { color: var(--ok); } td span.warning { color: var(--warning); } td s
 .acts { display: flex; flex-wrap: wrap; gap: 6px; margin-top: 10px; }
 .act { font: inherit; font-size: 13px; min-height: 28px; padding: 2px 11px; border-radius: 8px; border: 1px solid var(--line); background: var(--panel); color: var(--ink); cursor: pointer; }
 .act:hover { background: var(--hover); border-color: var(--soft); } .act.copy { color: var(--soft); }
-.act:focus-visible, input:focus-visible, select:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+.act:focus-visible, input:focus-visible, select:focus-visible, summary:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 .act.go { background: var(--accent); border-color: var(--accent); color: var(--panel); font-weight: 600; }
 dialog { width: min(460px, calc(100vw - 24px)); padding: 20px 22px; border: 1px solid var(--line); border-radius: 14px; background: var(--panel); color: var(--ink); }
 dialog::backdrop { background: rgb(10 14 20 / .5); }

@@ -367,6 +367,24 @@ describe('the latest alerts', () => {
     expect(words((await page(withRows([]), '/?state=dead')).text)).toContain('None like that.')
     expect(words((await page(withRows([]))).text)).toContain('No alert was seen yet.')
   })
+
+  test('are searched by a form whose times are of the zone of the page', async () => {
+    const fields = '/?symbol=+فولاد+&kind=&id=4711&sink=&since=2026-11-21T08:45&until=2026-11-21T09:00:30'
+    const { calls, text } = await page({}, encodeURI(fields))
+    const between = {
+      sinceMs: Date.parse('2026-11-21T05:15:00Z'),
+      untilMs: Date.parse('2026-11-21T05:30:30Z'),
+    }
+    expect(calls).toContainEqual([
+      'search',
+      { symbol: ['فولاد'], id: '4711', ...between, limit: deliveryRowsMax },
+    ])
+    expect(text).toContain('<details class="search" open>')
+    for (const value of ['فولاد', '4711', '2026-11-21T08:45', '2026-11-21T09:00:30'])
+      expect(text).toMatch(new RegExp(`<input [^>]*value="${value}"`))
+    expect((await page({}, '/?state=dead')).text).toContain('<option value="dead" selected>')
+    expect((await page({}, '/')).text).toContain('<details class="search">')
+  })
 })
 
 describe('when something is away', () => {

@@ -1,0 +1,61 @@
+import { type Html, type HtmlPart, html } from '../../alert/html.ts'
+import { instantOf, wallTime } from '../../lib/zone.ts'
+import { type RowState, rowStates } from '../delivery-view.ts'
+import type { DeliveriesFilter } from './deliveries.ts'
+import type { Times } from './times.ts'
+import { searchWords } from './words/search.ts'
+
+/**
+ * The form by which the list of alerts is searched. Its fields are the parameters of the page's address, so that what was found
+ * can be shared, and it works without the script.
+ */
+export interface SearchNames {
+  readonly sinks: readonly string[]
+  readonly sources: readonly string[]
+}
+
+export function searchForm(filter: DeliveriesFilter, { sinks, sources }: SearchNames, times: Times): Html {
+  const { words } = times
+  const { search, any, idForm, labels } = searchWords[words.language]
+  const { cursor: _, ...asked } = filter
+  const typed = (name: 'symbol' | 'kind' | 'rule' | 'id', more?: HtmlPart) =>
+    html`<label>${labels[name]}<input name="${name}" value="${[filter[name] ?? []].flat()[0] ?? ''}" dir="auto" autocomplete="off" spellcheck="false"${more}></label>`
+  const chosen = (name: 'sink' | 'source' | 'state', options: readonly (readonly [string, string])[]) =>
+    html`<label>${labels[name]}<select name="${name}"><option value="">${any}</option>${options.map(
+      ([value, text]) =>
+        html`<option value="${value}"${value === filter[name] ? html` selected` : null}>${text}</option>`,
+    )}</select></label>`
+  const timed = (name: 'since' | 'until') =>
+    html`<label>${labels[name]}<input type="datetime-local" name="${name}" value="${localOf(filter[`${name}Ms`], times.timeZone)}" title="${times.timeZone}"></label>`
+  const stateText = (state: RowState) => (state === 'delayed' ? words.sentLater : words.rowStates[state])
+  return html`<details class="search"${Object.keys(asked).length > 0 ? html` open` : null}><summary>${search}</summary>
+<form role="search" action="/#deliveries">
+${typed('symbol')}${typed('kind')}${typed('rule')}${typed('id', html` pattern="\\s*(.+\\.)?[0-9]{1,16}\\s*" title="${idForm}"`)}
+${chosen('sink', named(sinks))}${sources.length > 1 || filter.source !== undefined ? chosen('source', named(sources)) : null}${chosen(
+  'state',
+  rowStates.map((each) => [each, stateText(each)]),
+)}
+${timed('since')}${timed('until')}
+<button class="act go">${search}</button>
+</form></details>`
+}
+
+/** What a form sends: local times are of the zone of the page, blanks around a text are not meant, and a field left empty asks for nothing. */
+export function fromForm(name: string, value: unknown, timeZone: string): unknown {
+  if (typeof value !== 'string') return value
+  const text = value.trim()
+  const isLocal = (name === 'since' || name === 'until') && localTime.test(text)
+  return isLocal ? new Date(instantOf(Date.parse(`${text}Z`), timeZone)).toISOString() : text
+}
+
+const localTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?$/
+
+function localOf(atMs: number | undefined, timeZone: string): string {
+  if (atMs === undefined) return ''
+  const text = new Date(wallTime(atMs, timeZone)).toISOString().slice(0, 19)
+  return text.endsWith(':00') ? text.slice(0, 16) : text
+}
+
+function named(names: readonly string[]): [string, string][] {
+  return names.map((name) => [name, name])
+}
