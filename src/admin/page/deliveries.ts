@@ -1,24 +1,14 @@
 import { alertKey } from '../../alert/alert.ts'
 import { datedAt } from '../../alert/fired-at.ts'
 import { type Html, type HtmlPart, html } from '../../alert/html.ts'
-import {
-  type DeliveryFilter,
-  type DeliveryPage,
-  type DeliveryRow,
-  type RowState,
-  rowStates,
-} from '../delivery-view.ts'
+import { type DeliveryPage, type DeliveryRow, type RowState, rowStates } from '../delivery-view.ts'
 import { failure, foreign, foreignLink } from './foreign.ts'
 import { type IconName, icon, section, type Tone } from './pieces.ts'
-import { type SearchNames, searchForm } from './search.ts'
+import { type DeliveriesFilter, type SearchNames, searchForm } from './search.ts'
 import type { Times } from './times.ts'
 import type { PageWords } from './words/en.ts'
 
 /** The alerts that fired last, each with its state at its sinks; or those that the address asks for. */
-export interface DeliveriesFilter extends DeliveryFilter {
-  readonly cursor?: string
-}
-
 export function deliveriesSection(
   page: Omit<DeliveryPage, 'looked'> | undefined,
   filter: DeliveriesFilter,

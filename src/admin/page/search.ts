@@ -1,7 +1,6 @@
 import { type Html, type HtmlPart, html } from '../../alert/html.ts'
 import { instantOf, wallTime } from '../../lib/zone.ts'
-import { type RowState, rowStates } from '../delivery-view.ts'
-import type { DeliveriesFilter } from './deliveries.ts'
+import { type DeliveryFilter, type RowState, rowStates } from '../delivery-view.ts'
 import type { Times } from './times.ts'
 import { searchWords } from './words/search.ts'
 
@@ -9,6 +8,10 @@ import { searchWords } from './words/search.ts'
  * The form by which the list of alerts is searched. Its fields are the parameters of the page's address, so that what was found
  * can be shared, and it works without the script.
  */
+export interface DeliveriesFilter extends DeliveryFilter {
+  readonly cursor?: string
+}
+
 export interface SearchNames {
   readonly sinks: readonly string[]
   readonly sources: readonly string[]
