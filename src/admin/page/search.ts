@@ -8,10 +8,13 @@ import { searchWords } from './words/search.ts'
  * The form by which the list of alerts is searched. Its fields are the parameters of the page's address, so that what was found
  * can be shared, and it works without the script.
  */
+
+/** What the address asks for. */
 export interface DeliveriesFilter extends DeliveryFilter {
   readonly cursor?: string
 }
 
+/** What the form has to choose from. */
 export interface SearchNames {
   readonly sinks: readonly string[]
   readonly sources: readonly string[]
