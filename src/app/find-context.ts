@@ -5,7 +5,7 @@ import { asksOfRule, matchAlert, type RuleLookup, satisfies } from '../alert/mat
 import type { Route } from '../alert/route.ts'
 import { inTurns } from '../alert/turns.ts'
 import type { Config } from '../config/schema.ts'
-import type { FindContext } from '../delivery/deliver.ts'
+import type { FindContext } from '../delivery/attempt/deliver.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { ActiveConfig } from './active-config.ts'
 import { valuesOf } from './built-parts.ts'

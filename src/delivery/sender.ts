@@ -1,11 +1,11 @@
 import { formatDuration } from '../lib/duration.ts'
-import { createAcknowledged } from './acknowledged.ts'
-import { Lane, type LaneOptions, type LaneState } from './lane.ts'
+import { createAcknowledged } from './acknowledgement/acknowledged.ts'
+import { Unrecorded } from './acknowledgement/unrecorded.ts'
+import { Lane, type LaneOptions, type LaneState } from './lane/lane.ts'
 import { defaultTuning, type SinkEntry, type Tuning } from './settings.ts'
-import { Unrecorded } from './unrecorded.ts'
 
-export type { BreakerChange } from './circuit.ts'
-export type { LaneState } from './lane.ts'
+export type { BreakerChange } from './circuit/circuit.ts'
+export type { LaneState } from './lane/lane.ts'
 
 /** The sink side of the queues: one lane a sink, each on its own. */
 export interface Sender {

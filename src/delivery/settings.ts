@@ -1,6 +1,6 @@
 import type { RateLimit } from '../sinks/common-config.ts'
 import type { Sink } from '../sinks/sink.ts'
-import { type RetryPolicy, spanOf } from './backoff.ts'
+import { type RetryPolicy, spanOf } from './attempt/backoff.ts'
 
 /** How a sink is treated; from its config, in milliseconds. */
 export interface SinkSettings {
@@ -9,7 +9,7 @@ export interface SinkSettings {
   readonly concurrency: number
   /**
    * At most `max` attempts in a window of `per`, over all replicas. A window begins with its first attempt. Where several
-   * alerts go out as one message: messages, in any stretch of `per`, of one process (`message-limiter.ts`).
+   * alerts go out as one message: messages, in any stretch of `per`, of one process (`message/limiter.ts`).
    */
   readonly rateLimit?: RateLimit
   readonly retry: RetryPolicy
@@ -37,7 +37,7 @@ export const noLimit: RateLimit = { max: 1_000_000_000, per: 1_000 }
 
 /**
  * Where several alerts go out as one message, the worker must take all of them at the same time, those of every target.
- * Concurrency and rate limit are applied to messages (`message-limiter.ts`), not to jobs.
+ * Concurrency and rate limit are applied to messages (`message/limiter.ts`), not to jobs.
  */
 export function queueSettings({ sink, settings }: SinkEntry): QueueSettings {
   const { batch } = sink

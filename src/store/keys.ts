@@ -252,7 +252,7 @@ export function probeKey(prefix: string): string {
 
 /**
  * The `prefix` option of every BullMQ queue and worker; BullMQ owns the keys beneath, but for two fields of a job's hash
- * (`delivery/job-fields.ts`) and the names below. Lost: its jobs, with their rows' entries in `seen`: they come again.
+ * (`delivery/queue/job-fields.ts`) and the names below. Lost: its jobs, with their rows' entries in `seen`: they come again.
  */
 export function queuePrefix(prefix: string): string {
   return `${hashTag(prefix)}:queue`

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { createPauses } from '../../src/app/pauses.ts'
-import { openQueue } from '../../src/delivery/queues.ts'
+import { openQueue } from '../../src/delivery/queue/queues.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { given } from '../../src/lib/given.ts'
 import { createPauseStore } from '../../src/store/pauses.ts'

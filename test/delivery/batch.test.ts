@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { DeliveryJob } from '../../src/alert/job.ts'
-import type { FindContext } from '../../src/delivery/deliver.ts'
+import type { FindContext } from '../../src/delivery/attempt/deliver.ts'
 import type { SinkSettings } from '../../src/delivery/settings.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import { pack } from '../../src/sinks/pack.ts'

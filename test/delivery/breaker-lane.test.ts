@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Circuit } from '../../src/delivery/circuit.ts'
+import { Circuit } from '../../src/delivery/circuit/circuit.ts'
 import type { BreakerChange } from '../../src/delivery/sender.ts'
 import { defaultTuning } from '../../src/delivery/settings.ts'
 import { systemClock } from '../../src/lib/clock.ts'

@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { afterAttempt, type Breaker, type BreakerEvent, closedBreaker } from '../../src/delivery/breaker.ts'
+import {
+  afterAttempt,
+  type Breaker,
+  type BreakerEvent,
+  closedBreaker,
+} from '../../src/delivery/circuit/breaker.ts'
 
 const limits = { faultsToOpen: 3, probesARound: 1, firstPauseMs: 5_000, pauseMsMax: 60_000 }
 const at = (monotonicMs: number) => ({ wallMs: wallMs + monotonicMs, monotonicMs })

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
 import { firedAlertOf } from '../../src/alert/job.ts'
-import { collectQueues } from '../../src/delivery/collect.ts'
+import { collectQueues } from '../../src/delivery/queue/gauges.ts'
 import { sinkActivity } from '../../src/delivery/records/activity.ts'
 import { createDeadLetters } from '../../src/delivery/records/dead-letters.ts'
 import { createDeliveryLog } from '../../src/delivery/records/delivery-log.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { digestMark } from '../../src/delivery/digest.ts'
+import { digestMark } from '../../src/delivery/message/digest.ts'
 
 const quarter = 900_000
 const hour = 3_600_000

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { waitsUntil } from '../../src/delivery/digest.ts'
+import { waitsUntil } from '../../src/delivery/message/digest.ts'
 import { deliveryJob, quickSettings, testSink } from './rig.ts'
 
 const minute = 60_000

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { expiresAtMs, faultText, followUpOf, signalOf } from '../../src/delivery/follow-up.ts'
+import { expiresAtMs, faultText, followUpOf, signalOf } from '../../src/delivery/attempt/follow-up.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import { delivered, deliveryJob, quickSettings, rejected, unavailable } from './rig.ts'
 

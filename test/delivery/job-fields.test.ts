@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createJobFields, delayField } from '../../src/delivery/job-fields.ts'
+import { createJobFields, delayField } from '../../src/delivery/queue/job-fields.ts'
 import { useRedis } from '../support/redis.ts'
 import { jobs, rig } from './rig.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { QueueState } from '../../src/delivery/deliver.ts'
-import { openQueue } from '../../src/delivery/queues.ts'
+import type { QueueState } from '../../src/delivery/attempt/deliver.ts'
+import { openQueue } from '../../src/delivery/queue/queues.ts'
 import type { SinkSettings } from '../../src/delivery/settings.ts'
 import { useRedis } from '../support/redis.ts'
 import { delivered, jobs, rig, testSink, unavailable, until } from './rig.ts'

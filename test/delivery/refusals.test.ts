@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createOrphans } from '../../src/delivery/orphans/orphans.ts'
-import { createQueues } from '../../src/delivery/queues.ts'
+import { createQueues } from '../../src/delivery/queue/queues.ts'
 import { createDeadLetters } from '../../src/delivery/records/dead-letters.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createNameStore } from '../../src/store/names.ts'

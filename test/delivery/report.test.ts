@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { DeliveryJob } from '../../src/alert/job.ts'
-import { reportAttempt } from '../../src/delivery/report.ts'
+import { reportAttempt } from '../../src/delivery/attempt/report.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { alertOf } from '../sinks/samples.ts'

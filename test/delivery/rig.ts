@@ -1,7 +1,7 @@
 import { afterEach } from 'vitest'
 import { type Alert, parseRow } from '../../src/alert/alert.ts'
 import type { DeliveryJob } from '../../src/alert/job.ts'
-import { createQueues, type SinkQueues } from '../../src/delivery/queues.ts'
+import { createQueues, type SinkQueues } from '../../src/delivery/queue/queues.ts'
 import { createSender, type Sender, type SenderOptions } from '../../src/delivery/sender.ts'
 import type { SinkSettings, Tuning } from '../../src/delivery/settings.ts'
 import { systemClock } from '../../src/lib/clock.ts'

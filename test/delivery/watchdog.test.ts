@@ -1,8 +1,8 @@
 import { Worker } from 'bullmq'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { readLaneView } from '../../src/delivery/queue-view.ts'
-import { openQueue } from '../../src/delivery/queues.ts'
-import { type QueueView, standstill } from '../../src/delivery/watchdog.ts'
+import { openQueue } from '../../src/delivery/queue/queues.ts'
+import { readLaneView } from '../../src/delivery/queue/view.ts'
+import { type QueueView, standstill } from '../../src/delivery/worker/watchdog.ts'
 import { useRedis } from '../support/redis.ts'
 import { delivered, deliveryJob, jobs, rig, testSink, until } from './rig.ts'
 

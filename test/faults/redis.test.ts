@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { StatusView } from '../../src/admin/status-view.ts'
-import { acknowledgedMax, createAcknowledged } from '../../src/delivery/acknowledged.ts'
+import { acknowledgedMax, createAcknowledged } from '../../src/delivery/acknowledgement/acknowledged.ts'
 import { defaultTuning } from '../../src/delivery/settings.ts'
 import { queuePrefix } from '../../src/store/keys.ts'
 import { startApp } from '../support/app.ts'

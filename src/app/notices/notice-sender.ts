@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { localSentences } from '../../admin/own-instants.ts'
 import { parseRow } from '../../alert/alert.ts'
-import type { SinkQueues } from '../../delivery/queues.ts'
+import type { SinkQueues } from '../../delivery/queue/queues.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { NoticeStore } from '../../store/notices.ts'
 import { isRedisAway } from '../../store/redis-errors.ts'

@@ -1,5 +1,5 @@
 import type { OrphanView } from '../../admin/orphan-view.ts'
-import type { SinkQueues } from '../../delivery/queues.ts'
+import type { SinkQueues } from '../../delivery/queue/queues.ts'
 import type { BreakerChange, LaneState } from '../../delivery/sender.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { toError } from '../../lib/errors.ts'

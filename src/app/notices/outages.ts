@@ -1,4 +1,4 @@
-import type { SinkQueues } from '../../delivery/queues.ts'
+import type { SinkQueues } from '../../delivery/queue/queues.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { NoticeStore } from '../../store/notices.ts'
 import type { Troubles } from './troubles.ts'

@@ -1,6 +1,6 @@
 import { fromJobData, storedJob } from '../../alert/job.ts'
-import { createJobFields } from '../job-fields.ts'
-import type { AlertQueue } from '../queues.ts'
+import { createJobFields } from '../queue/job-fields.ts'
+import type { AlertQueue } from '../queue/queues.ts'
 import type { PortionOptions } from '../records/portion.ts'
 import { newestOf, sampleOf } from '../records/sample.ts'
 import type { OrphanStep } from './steps.ts'

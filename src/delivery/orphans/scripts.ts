@@ -1,4 +1,4 @@
-import { rememberDropped } from '../dropped.ts'
+import { rememberDropped } from '../queue/dropped-jobs.ts'
 
 /** The scripts of `orphans.ts`. Queues of one prefix share a hash tag, so that one script may touch two of them. */
 

@@ -1,10 +1,10 @@
 import * as z from 'zod'
 import { within } from '../../lib/time-limit.ts'
-import type { AlertQueue } from '../queues.ts'
+import { stepOn } from '../bounded-steps.ts'
+import type { AlertQueue } from '../queue/queues.ts'
 import { cursorInstant, readCursor, writeCursor } from '../records/cursor.ts'
 import type { PortionOptions } from '../records/portion.ts'
 import type { PortionEnd, PortionOrder, SampleAlert } from '../records/selection.ts'
-import { stepOn } from '../steps.ts'
 
 /**
  * One bounded portion of work on all that a queue has to send or has given up on, the oldest of each state first. What is

@@ -1,6 +1,6 @@
 import { within } from '../../lib/time-limit.ts'
 import type { SinkQuarter, SinkQuarters } from '../../store/sink-quarters.ts'
-import type { SinkQueues } from '../queues.ts'
+import type { SinkQueues } from '../queue/queues.ts'
 
 /** What a sink did with its alerts, hour by hour, as far as the records are still kept. */
 export interface SinkActivity {

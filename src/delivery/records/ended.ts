@@ -1,7 +1,7 @@
 import { within } from '../../lib/time-limit.ts'
 import { countByTime, type Dated, readByTime, type TimeRange } from '../../store/by-time.ts'
 import type { RedisClient } from '../../store/redis.ts'
-import type { AlertQueue } from '../queues.ts'
+import type { AlertQueue } from '../queue/queues.ts'
 import type { EndState } from './selection.ts'
 
 /** An ended delivery of one queue, which keeps them in the order in which they ended. */

@@ -1,5 +1,5 @@
 import { within } from '../../lib/time-limit.ts'
-import type { SinkQueues } from '../queues.ts'
+import type { SinkQueues } from '../queue/queues.ts'
 
 /** Dead letters that were given up on for the same reason at the same sink. */
 interface LetterGroup {

@@ -6,8 +6,8 @@ import { within } from '../../lib/time-limit.ts'
 import type { FiredAlert, FiredAlerts } from '../../store/fired-alerts.ts'
 import { droppedName } from '../../store/keys.ts'
 import type { WithheldRecord } from '../../store/withheld.ts'
-import { readDueMs } from '../queue-view.ts'
-import { type AlertQueue, type SinkQueues, tagsOf } from '../queues.ts'
+import { type AlertQueue, type SinkQueues, tagsOf } from '../queue/queues.ts'
+import { readDueMs } from '../queue/view.ts'
 import { type JobState, type JobView, viewOfJob } from './job-view.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { readJson } from '../../alert/json.ts'
 import { given } from '../../lib/given.ts'
-import { answerText } from '../follow-up.ts'
-import type { SinkQueues } from '../queues.ts'
+import { answerText } from '../attempt/follow-up.ts'
+import type { SinkQueues } from '../queue/queues.ts'
 import { parseAttemptRecord, tooOldText } from './attempt-record.ts'
 import { type JobState, jobStates } from './job-view.ts'
 

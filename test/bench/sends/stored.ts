@@ -1,7 +1,7 @@
 import { Queue } from 'bullmq'
 import { parseRow } from '../../../src/alert/alert.ts'
 import { toJobData } from '../../../src/alert/job.ts'
-import { createQueues } from '../../../src/delivery/queues.ts'
+import { createQueues } from '../../../src/delivery/queue/queues.ts'
 import { queuePrefix } from '../../../src/store/keys.ts'
 import { connectRedis, waitForRedis } from '../../../src/store/redis.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'

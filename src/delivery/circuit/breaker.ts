@@ -1,0 +1,155 @@
+import { pausesMs } from '../attempt/backoff.ts'
+import type { QueueSettings, Tuning } from '../settings.ts'
+
+/**
+ * The circuit breaker of one sink. Pure: takes each attempt, returns the next state and how long to hold the sink's
+ * queue. It opens when `faultsToOpen` attempts in a row failed because of the sink, with at least two alerts: a sink that
+ * fails over one alert may accept the others. While it is open, a few probes are sent one after the other, then it
+ * pauses, each time twice as long, up to `pauseMsMax`. The first answer closes it.
+ *
+ * Every process has its own; what they share is the held queue and, in Redis, that the sink is down (`circuit.ts`). An
+ * attempt is counted only when it was due by its alert's own schedule, which the job's own field says. So the breaker can make
+ * an alert wait longer, but an alert is never given up on sooner because of it.
+ */
+export type Breaker =
+  | {
+      readonly state: 'closed'
+      /** Faults since the last answer, and whether they came from more than one alert. */
+      readonly faults: number
+      readonly alert?: string
+      readonly several: boolean
+      readonly lastFault?: LastFault
+    }
+  | OpenBreaker
+
+interface OpenBreaker {
+  readonly state: 'open'
+  readonly reason: string
+  /** Absent where another process opened it, and no probe of this one has failed yet. */
+  readonly lastFault?: LastFault
+  /** By the wall clock, for people. */
+  readonly sinceMs: number
+  /** The pause that runs, and when it began. */
+  readonly pauseMs: number
+  readonly heldAtMs: number
+  /** Probes that failed since it opened. */
+  readonly probes: number
+}
+
+/** The last attempt that failed because of the sink, by the wall clock. */
+interface LastFault {
+  readonly atMs: number
+  readonly text: string
+}
+
+/** What an attempt says about its sink: it answered, it is at fault, or nothing either way. */
+export type SinkSignal = 'answered' | 'fault' | 'none'
+
+export interface BreakerEvent {
+  readonly signal: SinkSignal
+  /** Any name that is different for each alert. */
+  readonly alert: string
+  readonly reason: string
+  /** By the monotonic clock. */
+  readonly startedAtMs: number
+}
+
+export interface BreakerLimits {
+  readonly faultsToOpen: number
+  /** Probes between two pauses. */
+  readonly probesARound: number
+  readonly firstPauseMs: number
+  readonly pauseMsMax: number
+}
+
+/** Pauses are never longer than those of the sink's own retry policy. */
+export function limitsFor({ settings, tuning }: BreakerSettings): BreakerLimits {
+  const { initialDelayMs } = settings.retry
+  const longestMs = pausesMs(settings.retry).at(-1) ?? initialDelayMs
+  return {
+    faultsToOpen: tuning.faultsToOpen,
+    probesARound: tuning.probesARound,
+    firstPauseMs: Math.min(initialDelayMs, tuning.probePauseMsMax),
+    pauseMsMax: Math.min(longestMs, tuning.probePauseMsMax),
+  }
+}
+
+interface BreakerSettings {
+  readonly settings: Pick<QueueSettings, 'retry'>
+  readonly tuning: Tuning
+}
+
+interface BreakerStep {
+  readonly breaker: Breaker
+  readonly change?: 'opened' | 'closed'
+  /** Hold the sink's queue for so long. */
+  readonly holdMs?: number
+}
+
+/** The same moment by both clocks. */
+export interface ClockReading {
+  readonly wallMs: number
+  readonly monotonicMs: number
+}
+
+export const closedBreaker: Breaker = { state: 'closed', faults: 0, several: false }
+
+export function openBreaker(
+  { reason, sinceMs }: Pick<OpenBreaker, 'reason' | 'sinceMs'>,
+  { firstPauseMs }: BreakerLimits,
+  heldAtMs: number,
+): OpenBreaker {
+  return { state: 'open', reason, sinceMs, pauseMs: firstPauseMs, heldAtMs, probes: 0 }
+}
+
+export function afterAttempt(
+  breaker: Breaker,
+  event: BreakerEvent,
+  limits: BreakerLimits,
+  now: ClockReading,
+): BreakerStep {
+  switch (event.signal) {
+    case 'none':
+      return { breaker }
+    case 'answered':
+      return breaker.state === 'open'
+        ? { breaker: closedBreaker, change: 'closed' }
+        : { breaker: closedBreaker }
+    case 'fault':
+      return breaker.state === 'open'
+        ? failedProbe(breaker, event, limits, now)
+        : fault(breaker, event, limits, now)
+    default:
+      return event.signal satisfies never
+  }
+}
+
+function fault(
+  breaker: Extract<Breaker, { state: 'closed' }>,
+  { alert, reason }: BreakerEvent,
+  limits: BreakerLimits,
+  { wallMs, monotonicMs }: ClockReading,
+): BreakerStep {
+  const faults = breaker.faults + 1
+  const lastFault = { atMs: wallMs, text: reason }
+  const several = breaker.several || (breaker.alert !== undefined && breaker.alert !== alert)
+  if (faults < limits.faultsToOpen || !several)
+    return { breaker: { state: 'closed', faults, alert, several, lastFault } }
+  const open = { ...openBreaker({ reason, sinceMs: wallMs }, limits, monotonicMs), lastFault }
+  return { breaker: open, change: 'opened', holdMs: open.pauseMs }
+}
+
+function failedProbe(
+  breaker: OpenBreaker,
+  { reason, startedAtMs }: BreakerEvent,
+  { pauseMsMax, probesARound }: BreakerLimits,
+  { wallMs, monotonicMs }: ClockReading,
+): BreakerStep {
+  // This send began before the queue was held: it is no probe.
+  if (startedAtMs <= breaker.heldAtMs) return { breaker }
+  const probes = breaker.probes + 1
+  const failed = { ...breaker, reason, probes, lastFault: { atMs: wallMs, text: reason } }
+  if (probes % probesARound !== 0) return { breaker: failed }
+  const pauseMs = Math.min(breaker.pauseMs * 2, Math.max(pauseMsMax, breaker.pauseMs))
+  return { breaker: { ...failed, pauseMs, heldAtMs: monotonicMs }, holdMs: pauseMs }
+}

@@ -1,0 +1,297 @@
+import { isNotConnectionError, Worker } from 'bullmq'
+import type { JobData } from '../../alert/job.ts'
+import { toError } from '../../lib/errors.ts'
+import { settlesWithin } from '../../lib/time-limit.ts'
+import { queuePrefix, refusedName } from '../../store/keys.ts'
+import type { RedisClient } from '../../store/redis.ts'
+import { isRedisAway, redisErrorText } from '../../store/redis-errors.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import { type AlertJob, RetryLater } from '../attempt/processor.ts'
+import { putAllIntoQueue, putIntoQueue } from '../queue/jobs-in-no-list.ts'
+import { type AlertQueue, deadLetterKept } from '../queue/queues.ts'
+import type { AttemptRecord } from '../records/attempt-record.ts'
+import type { QueueSettings, Tuning } from '../settings.ts'
+
+/** BullMQ's consumer of one sink's queue, with every option that matters to the promise. */
+export type AlertWorker = Worker<JobData, AttemptRecord>
+
+export interface WorkerOptions {
+  /** A connection that waits for ever (`blocking`); the worker makes a second one of it for its blocking read. */
+  readonly redis: RedisClient
+  readonly prefix: string
+  readonly sink: string
+  /** Of this lane, on another connection. */
+  readonly queue: AlertQueue
+  readonly settings: QueueSettings
+  readonly tuning: Tuning
+  readonly log: Logger
+  process(job: AlertJob, token: string): Promise<AttemptRecord>
+  /** A job is about to be asked for under this token, when the worker waited for one. */
+  asks(token: string): void
+  /** Redis answered that these locks are not ours any more. */
+  lostLocks(jobIds: readonly string[]): void
+  /** Redis has the acknowledgement of this job. */
+  recorded(jobId: string): void
+  /** Resolves once any process that takes this job can read that it was acknowledged. */
+  storeAcknowledged(jobId: string): Promise<void>
+}
+
+export function openWorker(options: WorkerOptions): AlertWorker {
+  const { sink, settings, tuning, log } = options
+  const { max, per } = settings.rateLimit
+  const isTrimDue = trimming()
+  const worker: AlertWorker = new Worker(
+    sink,
+    async (job, token) => {
+      guardGivingBack(worker, job, options)
+      watchEnding(worker, job, options)
+      const record = await options.process(job, token ?? '')
+      if (!isTrimDue()) job.opts.removeOnComplete = false
+      return record
+    },
+    {
+      connection: options.redis,
+      prefix: queuePrefix(options.prefix),
+      concurrency: settings.concurrency,
+      limiter: { max, duration: per },
+      // Looks again at a held queue this often: a hold may end early, and delayed jobs are promoted meanwhile.
+      maximumRateLimitDelay: 5_000,
+      removeOnFail: deadLetterKept,
+      // Renewed at half of it, so sends may take longer. Short, because a killed process keeps its jobs for as long.
+      lockDuration: tuning.lockMs,
+      stalledInterval: tuning.stalledIntervalMs,
+      // Every kill, and every lost connection, counts as a stall. BullMQ's default, 1, fails the job at the second one
+      // without having run it; only an alert that ends the process each time reaches this.
+      maxStalledCount: 100,
+      // Its own check would run all the time: see `checkStalled`.
+      skipStalledCheck: true,
+      // Seconds. A worker whose queue has delayed jobs waits as long; whatever is added ends the wait.
+      drainDelay: 10,
+      runRetryDelay: retryDelayMs,
+      // Without the check BullMQ takes Redis for version 5, which can only wait for whole seconds: every retry would be
+      // late by up to one. On this connection the check waits until an outage is over.
+      skipVersionCheck: false,
+      settings: { backoffStrategy: (_made, _type, error) => pauseAfter(error) },
+    },
+  )
+  watchTaking(worker, options)
+  putAfterRefusals(worker, options)
+  worker.on('lockRenewalFailed', options.lostLocks)
+  worker.on('completed', (job) => options.recorded(job.id ?? ''))
+  worker.on('error', (error) => {
+    // The connection logs an outage once; a missing lock follows from one.
+    const level =
+      isRedisAway(error) || /^(Missing lock|could not renew lock)/.test(error.message) ? 'debug' : 'warn'
+    log[level]({ sink, reason: redisErrorText(error) }, 'worker')
+  })
+  return worker
+}
+
+/**
+ * Tells before each question for a job. Where jobs wait and Redis refuses to hand one out (full, without its replicas, a right that
+ * was taken away), BullMQ asks again at once: 2,000 times a second. Only where it cannot connect does it wait by itself.
+ */
+function watchTaking(worker: AlertWorker, { asks, redis }: Pick<WorkerOptions, 'asks' | 'redis'>): void {
+  const take = worker['moveToActive'].bind(worker)
+  worker['moveToActive'] = async (token, name) => {
+    asks(token)
+    try {
+      const known = (job: AlertJob | undefined) => [job?.id]
+      return await keepingNone({ worker, redis, token, known }, () => take(token, name))
+    } catch (error) {
+      if (!worker.closing && isNotConnectionError(toError(error))) await worker.delay(retryDelayMs)
+      throw error
+    }
+  }
+}
+
+/** The scripts that end a job take the next one. */
+function watchEnding(worker: AlertWorker, job: AlertJob, { redis }: Pick<WorkerOptions, 'redis'>): void {
+  const [complete, fail] = [job.moveToCompleted.bind(job), job.moveToFailed.bind(job)]
+  const known = (next: unknown) => [job.id, Array.isArray(next) ? String(next[1]) : undefined]
+  job.moveToCompleted = (value, token, ...rest) =>
+    keepingNone({ worker, redis, token, known }, () => complete(value, token, ...rest))
+  job.moveToFailed = (error, token, ...rest) =>
+    keepingNone({ worker, redis, token, known }, () => fail(error, token, ...rest))
+}
+
+interface Asking<T> {
+  readonly worker: AlertWorker
+  readonly redis: RedisClient
+  readonly token: string
+  /** The jobs that the worker knows of once it was answered, or refused: one may be undefined. */
+  readonly known: (answer: T | undefined) => readonly (string | undefined)[]
+}
+
+/**
+ * A Redis that was frozen first does what had reached it, also for connections that were given up on meanwhile, and one that was killed
+ * has done what it did not answer any more: it takes a job for a question that the driver has asked again since. Nobody here knows of
+ * that job, and others would wait for its lock to run out, so it is put back. Under one token only one job is taken at a time.
+ */
+async function keepingNone<T>({ worker, redis, token, known }: Asking<T>, ask: () => Promise<T>): Promise<T> {
+  const askedMs = performance.now()
+  const losses = lossesOf(redis)
+  const { count } = losses
+  let answer: T | undefined
+  try {
+    answer = await ask()
+    return answer
+  } finally {
+    if (losses.count !== count || performance.now() - askedMs > lateMs)
+      await putBackUnknown(worker, redis, token, known(answer)).catch(() => {})
+  }
+}
+
+/** How often the connection was lost, or one to a node, since this was first asked for. */
+function lossesOf(redis: RedisClient): { readonly count: number } {
+  const known = lossesByClient.get(redis)
+  if (known !== undefined) return known
+  const losses = { count: 0 }
+  redis.on(redis.isCluster ? '-node' : 'close', () => (losses.count += 1))
+  lossesByClient.set(redis, losses)
+  return losses
+}
+
+const lossesByClient = new WeakMap<RedisClient, { readonly count: number }>()
+
+async function putBackUnknown(
+  worker: AlertWorker,
+  redis: RedisClient,
+  token: string,
+  known: readonly (string | undefined)[],
+): Promise<void> {
+  const ids = (await redis.lrange(worker.toKey('active'), 0, -1)).filter((id) => !known.includes(id))
+  if (ids.length === 0) return
+  const locks = await redis.mget(ids.map((id) => worker.toKey(`${id}:lock`)))
+  for (const [at, id] of ids.entries())
+    if (locks[at] === token) await worker.getBackend().moveJobFromActiveToWait(id, token)
+}
+
+/**
+ * When Redis refuses to record an acknowledged job, BullMQ puts it back as one that failed, perhaps much later, and it is due at once.
+ * So the acknowledgement is stored first; where that fails, too, nobody takes the job before its lock expires. A script that was
+ * refused in its middle has already taken the job from its list.
+ */
+function guardGivingBack(
+  worker: AlertWorker,
+  job: AlertJob,
+  { redis, storeAcknowledged }: WorkerOptions,
+): void {
+  const giveBack = job.moveToFailed.bind(job)
+  const id = job.id ?? ''
+  job.moveToFailed = async (...given) => {
+    try {
+      await storeAcknowledged(id)
+      return await giveBack(...given)
+    } catch (error) {
+      if (!isRedisAway(error)) void putUntilTaken(worker, redis, id)
+      throw error
+    }
+  }
+}
+
+async function putUntilTaken(worker: AlertWorker, redis: RedisClient, id: string): Promise<void> {
+  const isPut = () =>
+    putIntoQueue(redis, worker, id).then(
+      () => true,
+      () => false,
+    )
+  while (!worker.closing && !(await isPut())) await worker.delay(retryDelayMs)
+}
+
+/**
+ * A script that was refused in its middle may have taken jobs from their list: one that was to wait or to probe the sink, or those
+ * whose delay ended, which nobody knows here. Once nothing is refused any more, all that are in no list are put back; by the next
+ * worker where this one ends before.
+ */
+function putAfterRefusals(worker: AlertWorker, { redis, prefix, queue }: WorkerOptions): void {
+  const markKey = worker.toKey(refusedName)
+  let [refusals, isLooking, lookedMs] = [0, false, Number.NEGATIVE_INFINITY]
+  const look = async (): Promise<void> => {
+    for (let seen = -1; seen !== refusals && !worker.closing; ) {
+      const before = refusals
+      await worker.delay(Math.max(quietMs, lookedMs + looksApartMs - performance.now()))
+      if (before !== refusals || worker.closing) continue
+      const isDone = await putAllIntoQueue(redis, worker, prefix).then(
+        () => true,
+        () => false,
+      )
+      if (isDone) [seen, lookedMs] = [before, performance.now()]
+    }
+    if (!worker.closing) await redis.del(markKey).catch(() => {})
+  }
+  const begin = () => {
+    if (isLooking) return
+    isLooking = true
+    void look().finally(() => (isLooking = false))
+  }
+  const note = (error: Error) => {
+    if (error.name !== 'ReplyError' || isRedisAway(error)) return
+    refusals += 1
+    redis.set(markKey, 1, 'EX', markedSeconds).catch(() => {})
+    begin()
+  }
+  for (const backend of [worker.getBackend(), queue.getBackend()]) tellFailures(backend, note)
+  redis.exists(markKey).then(
+    (marked) => marked && begin(),
+    () => {},
+  )
+}
+
+/** Tells of each script that failed, also where whoever asked for it continues without. */
+function tellFailures(backend: ReturnType<AlertQueue['getBackend']>, told: (error: Error) => void): void {
+  const run = backend['execCommand'].bind(backend)
+  backend['execCommand'] = (...given) => {
+    const answer: unknown = run(...given)
+    if (answer instanceof Promise) answer.catch(told)
+    return answer
+  }
+}
+
+/**
+ * Whether the next acknowledgement also deletes the records that are too old or too many: at most 1,000 of them, which is
+ * more than come between two such acknowledgements.
+ */
+function trimming(): () => boolean {
+  let [acknowledged, trimmedMs] = [0, Number.NEGATIVE_INFINITY]
+  return () => {
+    acknowledged += 1
+    if (acknowledged < trimEvery && performance.now() - trimmedMs < trimEveryMs) return false
+    acknowledged = 0
+    trimmedMs = performance.now()
+    return true
+  }
+}
+
+const retryDelayMs = 1_000
+/** Less than the driver waits before it gives up on a connection, and more than Redis takes to answer. */
+const lateMs = 1_000
+/** More than a worker waits after a refusal. */
+const quietMs = 2_000
+/** With 100,000 alerts a look takes about half a second of Redis. */
+const looksApartMs = 60_000
+const markedSeconds = 24 * 3_600
+const trimEvery = 100
+const trimEveryMs = 60_000
+
+/**
+ * Ends a worker whatever state Redis is in. `close()` alone may wait for ever: for an `end` event that a connection
+ * which is away never emits, or for a connection that was never made.
+ */
+export async function destroyWorker(worker: AlertWorker, limitMs: number): Promise<void> {
+  const backend = worker.getBackend()
+  void worker.close(true).catch(() => {})
+  void backend.close(true).catch(() => {})
+  void backend.blockingClient?.then((client) => client.disconnect()).catch(() => {})
+  await settlesWithin(limitMs, worker.close())
+}
+
+/**
+ * `processJob` throws only its own errors; any other error is from Redis, which did not record that a job is done. That
+ * is tried again soon: until then only this process and the job's own field know it.
+ */
+function pauseAfter(error: Error | undefined): number {
+  return Math.max(1, error instanceof RetryLater ? error.delayMs : recordAgainMs)
+}
+
+const recordAgainMs = 2_000
