@@ -76,7 +76,7 @@ const load: Readonly<Record<CommandName, () => Promise<Command>>> = {
   async plan() {
     const [{ planCommand }, { readLearned }] = await Promise.all([
       import('./plan.ts'),
-      import('../app/learned.ts'),
+      import('../app/known-of-source.ts'),
     ])
     return planCommand(readLearned)
   },

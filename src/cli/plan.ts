@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { SourcePlanView } from '../admin/ports.ts'
 import type { StatusView } from '../admin/status-view.ts'
-import type { KnownOfSource } from '../app/learned.ts'
+import type { KnownOfSource } from '../app/known-of-source.ts'
 import { scheduleOptionsOf, usualSource, withUnits } from '../app/schedule-options.ts'
 import { sharingWith, unitsOfSource } from '../config/accounts.ts'
 import type { Config, SourceConfig } from '../config/schema.ts'

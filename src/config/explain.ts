@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import { property } from '../alert/json.ts'
-import { describeFound } from './found.ts'
+import { describeFound } from './describe-value.ts'
 import { locationOf } from './locations.ts'
 import { byLocation, formatPath, type Mistake, mistakesMax, type Path, shownPath } from './mistake.ts'
 import { nearest } from './nearest.ts'

@@ -1,6 +1,5 @@
 import type { ContextName, SkipReason } from '../alert/context.ts'
 import { property } from '../alert/json.ts'
-import type { Bulk, Call, ContextCalls, PageOfMany } from './calls.ts'
 import {
   absentFreshMs,
   type ContextRequest,
@@ -10,7 +9,8 @@ import {
   foundOf,
   pagesField,
   type Stored,
-} from './found.ts'
+} from './cached-answer.ts'
+import type { Bulk, Call, ContextCalls, PageOfMany } from './calls.ts'
 import { exactKeyOf, findOf, type Instrument, instrumentOfRow } from './instrument.ts'
 import type { Bought, PurchaseOptions } from './purchases.ts'
 

@@ -1,9 +1,9 @@
 import type { ContextName, SkipReason } from '../alert/context.ts'
 import { redisErrorText } from '../store/redis-errors.ts'
 import { buy, inTime, type PendingRequest, settleAll } from './buyer.ts'
+import { type ContextRequest, type Found, fieldsOf, readKept } from './cached-answer.ts'
 import type { ContextCalls } from './calls.ts'
 import type { EndpointHealth } from './endpoint-health.ts'
-import { type ContextRequest, type Found, fieldsOf, readKept } from './found.ts'
 import { exactKeyOf } from './instrument.ts'
 import { type PurchaseOptions, type Purchases, subjectOf } from './purchases.ts'
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isTimeZone, nearestTimeZone, parseHoliday, parseTimeOfDay } from '../../src/config/calendar.ts'
+import { maskAddress } from '../../src/config/describe-value.ts'
 import { fillVariables } from '../../src/config/env.ts'
-import { maskAddress } from '../../src/config/found.ts'
 import { editDistance, nearest } from '../../src/config/nearest.ts'
 import { anyText } from '../support/any-text.ts'
 
