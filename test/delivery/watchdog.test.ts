@@ -1,8 +1,9 @@
 import { Worker } from 'bullmq'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openQueue } from '../../src/delivery/queue/queues.ts'
+import type { QueueView } from '../../src/delivery/queue/view.ts'
 import { readLaneView } from '../../src/delivery/queue/view.ts'
-import { type QueueView, standstill } from '../../src/delivery/worker/watchdog.ts'
+import { standstill } from '../../src/delivery/worker/watchdog.ts'
 import { useRedis } from '../support/redis.ts'
 import { delivered, deliveryJob, jobs, rig, testSink, until } from './rig.ts'
 

@@ -1,5 +1,5 @@
-import { DelayedError, type Job, UnrecoverableError, WaitingError } from 'bullmq'
-import type { DeliveryJob, JobData } from '../../alert/job.ts'
+import { DelayedError, UnrecoverableError, WaitingError } from 'bullmq'
+import type { DeliveryJob } from '../../alert/job.ts'
 import { errorCode, toError } from '../../lib/errors.ts'
 import { given } from '../../lib/given.ts'
 import { within } from '../../lib/time-limit.ts'
@@ -7,6 +7,7 @@ import { redisErrorText } from '../../store/redis-errors.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { BreakerEvent } from '../circuit/breaker.ts'
 import { type JobDelivery, type JobFields, noFields } from '../queue/job-fields.ts'
+import type { AlertJob } from '../queue/queues.ts'
 import { type AttemptRecord, attemptRecord, tooOldText } from '../records/attempt-record.ts'
 import type { LockAges } from '../worker/lock-ages.ts'
 import { type DeliverDeps, deliver, type JobResult, type LockedJob } from './deliver.ts'
@@ -17,7 +18,6 @@ import { reportAttempt } from './report.ts'
  * Carries out in BullMQ's terms what follows an attempt (`FollowUp`). What is thrown here is made here: its message starts
  * with a word of ours, because BullMQ gives meaning to some texts and names of errors, and keeps the message in Redis.
  */
-export type AlertJob = Job<JobData, AttemptRecord>
 
 /** What the processor of a sink's jobs needs from the sink's lane. */
 export interface ProcessorDeps extends DeliverDeps {

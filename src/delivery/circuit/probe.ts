@@ -1,6 +1,5 @@
 import { within } from '../../lib/time-limit.ts'
-import type { AlertJob } from '../attempt/processor.ts'
-import type { AlertQueue } from '../queue/queues.ts'
+import type { AlertJob, AlertQueue } from '../queue/queues.ts'
 
 /**
  * Chooses the alert that probes a sink that is down: in turn the one at the front of its queue, the newest, and any

@@ -1,4 +1,4 @@
-import { type JobsOptions, Queue } from 'bullmq'
+import { type Job, type JobsOptions, Queue } from 'bullmq'
 import {
   type DeliveryJob,
   firedAlertOf,
@@ -22,6 +22,7 @@ import { putIntoQueue } from './jobs-in-no-list.ts'
  * record is kept, and how long that is. The caller decides what to do when Redis is away.
  */
 export type AlertQueue = Queue<JobData, AttemptRecord>
+export type AlertJob = Job<JobData, AttemptRecord>
 
 export interface SinkQueues {
   /**

@@ -5,10 +5,22 @@ import { type StoredBreaker, storedBreaker } from '../../store/breakers.ts'
 import { holdCountMin } from '../../store/delay-origins.ts'
 import { breakerKey } from '../../store/keys.ts'
 import type { RedisClient } from '../../store/redis.ts'
-import type { QueueView } from '../worker/watchdog.ts'
 import type { AlertQueue } from './queues.ts'
 
 /** Small reads of a sink's queue that BullMQ has no single call for. Each returns within a limit or throws. */
+
+/** What shows whether the jobs of a sink are taken. */
+export interface QueueView {
+  /** Jobs that a worker should have taken: they wait, are overdue, or were left by a process that is gone. */
+  readonly waiting: number
+  /** Jobs that some process has locked. */
+  readonly locked: number
+  /** The job that is to be taken next. */
+  readonly next: string | undefined
+  readonly paused: boolean
+  /** By an open breaker, a Retry-After or a rate limit. */
+  readonly limited: boolean
+}
 
 /** All that a lane asks Redis again and again. */
 export interface LaneView extends QueueView {

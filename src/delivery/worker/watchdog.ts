@@ -1,22 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import { formatDuration } from '../../lib/duration.ts'
+import type { QueueView } from '../queue/view.ts'
 import type { Tuning } from '../settings.ts'
-
-/**
- * Notices that jobs wait and no worker takes them: BullMQ workers have been seen to stop without an error. Only the work
- * of this process counts; busy replicas do not show that its own worker runs.
- */
-export interface QueueView {
-  /** Jobs that a worker should have taken: they wait, are overdue, or were left by a process that is gone. */
-  readonly waiting: number
-  /** Jobs that some process has locked. */
-  readonly locked: number
-  /** The job that is to be taken next. */
-  readonly next: string | undefined
-  readonly paused: boolean
-  /** By an open breaker, a Retry-After or a rate limit. */
-  readonly limited: boolean
-}
 
 /** What this process' own worker does. */
 interface OwnWork {
@@ -67,6 +52,10 @@ interface WatchOptions {
   onStuck(stuck: Stuck): void
 }
 
+/**
+ * Notices that jobs wait and no worker takes them: BullMQ workers have been seen to stop without an error. Only the work
+ * of this process counts; busy replicas do not show that its own worker runs.
+ */
 export class Watchdog {
   readonly #options: WatchOptions
   /**
