@@ -199,23 +199,33 @@ function hotUntil(body: unknown, nowMs: number): number {
 }
 
 const retryAbout = {
-  ...{ says: 'Sends dead letters again', body: deadLetters, takesKey: true as const },
+  says: 'Sends dead letters again',
+  body: deadLetters,
+  takesKey: true as const,
   answer: portionAnswer('retried'),
 }
 const dropAbout = {
-  ...{ says: 'Deletes dead letters', body: deadLetters, takesKey: true as const },
+  says: 'Deletes dead letters',
+  body: deadLetters,
+  takesKey: true as const,
   answer: portionAnswer('dropped'),
 }
 const replayAbout = {
-  ...{ says: 'Sends alerts again on purpose', body: replay, takesKey: true as const },
+  says: 'Sends alerts again on purpose',
+  body: replay,
+  takesKey: true as const,
   answer: portionAnswer('queued'),
 }
 const retryRowsAbout = {
-  ...{ says: 'Reads rows again that could not be read', body: rows, takesKey: true as const },
+  says: 'Reads rows again that could not be read',
+  body: rows,
+  takesKey: true as const,
   answer: quarantineRetry,
 }
 const dropRowsAbout = {
-  ...{ says: 'Deletes rows that could not be read', body: rows, takesKey: true as const },
+  says: 'Deletes rows that could not be read',
+  body: rows,
+  takesKey: true as const,
   answer: z.object({ dropped: count }),
 }
 const sinkState = (state: string) => z.object({ sink: z.string(), state: z.literal(state) })
@@ -234,10 +244,12 @@ const probeAbout = {
   answer: sinkState('probing'),
 }
 const hotAbout = {
-  ...{ says: 'Polls a source more often for a while', body: hot },
+  says: 'Polls a source more often for a while',
+  body: hot,
   answer: z.object({ source: z.string(), until: instant }),
 }
 const coolAbout = {
-  ...{ says: 'Ends that a source is polled more often', body: cool },
+  says: 'Ends that a source is polled more often',
+  body: cool,
   answer: z.object({ source: z.string(), state: z.literal('planned') }),
 }

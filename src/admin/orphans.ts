@@ -50,7 +50,8 @@ export function registerOrphans(app: FastifyInstance, deps: AdminDeps): void {
       const { to, retry = false, ...rest } = move.parse(request.body ?? {})
       const { handled, ...portion } = await ports.orphans.move({
         ...named.parse(request.params),
-        ...{ to, retry },
+        to,
+        retry,
         ...portionOrder(rest, keyed),
       })
       return { moved: handled, ...portionView(portion) }

@@ -156,8 +156,9 @@ const dayAbout = { says: 'The budget day of a source by hours', answer: oneAnswe
 const planAbout = { says: 'What the plan of a source is made from', answer: oneAnswer(sourcePlan) }
 const seenAbout = { says: 'Whether the feed was seen to have an alert', answer: oneAnswer(seenRow) }
 const explainAbout = {
-  ...{ says: 'Which routes would take an alert, and why the others would not' },
-  ...{ parameters: { at: instantField.optional() }, answer: oneAnswer(explanation) },
+  says: 'Which routes would take an alert, and why the others would not',
+  parameters: { at: instantField.optional() },
+  answer: oneAnswer(explanation),
 }
 const idWords = 'expected the id of an alert, such as 4711'
 const idField = z
@@ -171,7 +172,8 @@ const seenParams = z.object({
   id: idField,
 })
 const silencesAbout = {
-  ...{ says: 'The silences that have not ended', parameters: pageFields },
+  says: 'The silences that have not ended',
+  parameters: pageFields,
   answer: pageAnswer(silence),
 }
 const rulesAbout = {

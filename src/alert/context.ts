@@ -21,7 +21,12 @@ export function contextUnits(name: ContextName): number {
 }
 
 const kindUnits: Readonly<Record<ContextKind, number>> = {
-  ...{ price: 1, chart: 2, indicators: 5, filing: 1, ownership: 5, valuation: 1 },
+  price: 1,
+  chart: 2,
+  indicators: 5,
+  filing: 1,
+  ownership: 5,
+  valuation: 1,
 }
 const macroUnits = 1
 

@@ -80,7 +80,14 @@ export function createActiveConfig(
   })
   return {
     configHash: publicHashOf(config),
-    ...{ config, sinks, sources, queues, routing, targets, intake, inForce },
+    config,
+    sinks,
+    sources,
+    queues,
+    routing,
+    targets,
+    intake,
+    inForce,
     deliveryLog: createDeliveryLog({ queues, targets, orphans: () => orphans.names() }),
     deadLetters: createDeadLetters({ queues, targets, clock }),
     replay: createReplay({ queues, targets, clock }),

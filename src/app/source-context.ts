@@ -29,13 +29,26 @@ export function contextOfSource(
   const { baseUrl, token, account, budget, context } = config
   const closing = new AbortController()
   const feed = createFeedClient({
-    ...{ source, baseUrl, token, clock, onExchange, connections, bodyBytesMax, exactNumbersMax },
+    source,
+    baseUrl,
+    token,
+    clock,
+    onExchange,
+    connections,
+    bodyBytesMax,
+    exactNumbersMax,
     timeoutMs: Math.max(callTimeoutMs, context.deadline),
   })
   const grants = createGrantStore({ redis, prefix, source, account })
   const { unitsPerDay } = budget
   const spending = createSpending({
-    ...{ source, ledger, budgetDay, clock, metrics, grants, unitsPerDay },
+    source,
+    ledger,
+    budgetDay,
+    clock,
+    metrics,
+    grants,
+    unitsPerDay,
     onBudgetRefused: budgetTeacher({ source, ledger, budgetDay, clock, log, unitsPerDay }, grants),
     unitsShare: context.unitsShare,
     polls: () => slowestPaces(sharing(source)),
@@ -48,7 +61,13 @@ export function contextOfSource(
     return accountHash === undefined ? undefined : known
   }
   const found = createSourceContext({
-    ...{ source, feed, cacheNow, spending, clock, log, metrics },
+    source,
+    feed,
+    cacheNow,
+    spending,
+    clock,
+    log,
+    metrics,
     names: context.names,
     deadlineMs: context.deadline,
     closing: closing.signal,

@@ -234,7 +234,11 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     hot: (untilMs) => override.setHot(untilMs, clock.now()),
     cool: (untilMs) => override.endHot(untilMs),
     day: createSourceDay({
-      ...{ redis, config, clock, unitsPerDay, spender: { prefix, source, account } },
+      redis,
+      config,
+      clock,
+      unitsPerDay,
+      spender: { prefix, source, account },
       sharers: () => sharers(source),
       apiDay: async () => (await ledger.apiDay())?.day,
       learned: scheduleState,
@@ -243,8 +247,10 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       const { marks, facts } = await state.look([String(id)])
       const { scope, forgottenMs, passedOver } = facts
       return {
-        ...{ seen: marks[0] !== 'new', forgets: forgottenMs > 0 },
-        ...{ leavesOut: scope.kind !== 'all', leftOut: passedOver },
+        seen: marks[0] !== 'new',
+        forgets: forgottenMs > 0,
+        leavesOut: scope.kind !== 'all',
+        leftOut: passedOver,
       }
     },
     learned: () => scheduleState.load(),

@@ -108,7 +108,12 @@ async function viewOf(
   const here = polls && !['starting', 'standby'].includes(poller.status().state)
   const fault = polls && !health.ok ? { why: health.why, reason: health.reason } : null
   const view = sourceView({
-    ...{ name, here, fault, lag, status, nowMs: tools.clock.now() },
+    name,
+    here,
+    fault,
+    lag,
+    status,
+    nowMs: tools.clock.now(),
     day: source.budgetDay(),
     tooThin: (unitsPerDay) => source.tooThin(unitsPerDay),
   })

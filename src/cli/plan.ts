@@ -212,7 +212,10 @@ async function* plansOfBridge(daemon: Daemon, only: string | undefined): AsyncGe
     const source = { budget, poll } as SourcePlan['source']
     const sharing = paces?.map((every) => ({ poll: every === null ? {} : { every } }))
     yield {
-      ...{ name, source, resetsAt, learned: learned ?? undefined },
+      name,
+      source,
+      resetsAt,
+      learned: learned ?? undefined,
       unitsPerDay: units.unitsOfAccount ?? units.unitsPerDay,
       partOf: (all) => (sharing === undefined ? all : unitsOfSource(source, sharing, all)),
     }

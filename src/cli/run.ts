@@ -28,7 +28,9 @@ async function runDaemon(options: { configPath: string; role: Role; logLevel?: L
   for (const warning of loaded.warnings) log.warn(formatMistake(configPath, warning))
 
   const app = createApp(loaded.config, {
-    ...{ log, role, load },
+    log,
+    role,
+    load,
     // A level on the command line is used as long as the process runs, also after reloads.
     setLogLevel: (next) => setLogLevel(log, options.logLevel ?? next),
   })

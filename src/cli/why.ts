@@ -52,7 +52,10 @@ async function aroundOf(daemon: Daemon, source: string, id: number): Promise<Aro
   ])
   const isKnown = status.sources.some(({ name }) => name === source)
   return {
-    ...{ source, id, status, seen: seen?.data },
+    source,
+    id,
+    status,
+    seen: seen?.data,
     quarantined: quarantine.data.find((row) => row.source === source && row.key === String(id)),
     ...(isKnown ? await neighboursOf(daemon, source, id) : { before: undefined, after: undefined }),
   }

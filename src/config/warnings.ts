@@ -205,11 +205,9 @@ function unaffordableContext({ routes, sources }: Config): Complaint[] {
           if (contextUnitsMax(unitsPerDay, unitsShare) < units)
             return [
               {
-                ...{
-                  path,
-                  message: `${tooPoor} (${contextUnitsMax(unitsPerDay, unitsShare)} of ${unitsPerDay} a day)`,
-                  bare: true,
-                },
+                path,
+                message: `${tooPoor} (${contextUnitsMax(unitsPerDay, unitsShare)} of ${unitsPerDay} a day)`,
+                bare: true,
                 remedy: `raise sources.${source}.context.unitsShare, or leave ${name} out`,
               },
             ]
@@ -225,11 +223,9 @@ function unaffordableContext({ routes, sources }: Config): Complaint[] {
             : ['floor', `lower sources.${source}.poll.floor`]
           return [
             {
-              ...{
-                path,
-                message: `${tooPoor}: polls come first, and poll.${pace} takes all ${unitsPerDay} a day`,
-                bare: true,
-              },
+              path,
+              message: `${tooPoor}: polls come first, and poll.${pace} takes all ${unitsPerDay} a day`,
+              bare: true,
               remedy: `${remedy}, or leave ${name} out`,
             },
           ]

@@ -205,7 +205,8 @@ function call<P extends EndpointPath, T>(
 ): Call<T> {
   const { units, scope } = endpointOf(path)
   return {
-    ...{ units, scope },
+    units,
+    scope,
     fits: (of) => prepare(path, parameters(of)).ok,
     ask: async (feed, of, names, signal) =>
       read(await feed.askExactly(path, parameters(of), signal), of, names),

@@ -61,7 +61,9 @@ export class ContextLoader {
     const { promise: found, resolve } = Promise.withResolvers<Found>()
     const fields = fieldsOf(name, request.of)
     const pending: PendingRequest = {
-      ...{ ...request, fields, untilMs: clock.monotonicMs() + deadlineMs },
+      ...request,
+      fields,
+      untilMs: clock.monotonicMs() + deadlineMs,
       settle: (result) => {
         if (this.#pending.get(own)?.request === pending) this.#pending.delete(own)
         resolve(result)
@@ -152,7 +154,11 @@ export class ContextLoader {
     if (token === undefined) return
     try {
       await buy(left, {
-        ...{ name, calls, cache, clock, names: options.names },
+        name,
+        calls,
+        cache,
+        clock,
+        names: options.names,
         call: (call, of) => this.#timed(() => purchases.call(name, call, of, health)),
       })
     } finally {

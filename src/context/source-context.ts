@@ -155,8 +155,12 @@ class AccountContext implements SourceContext {
     if (accountHash === known?.accountHash && tokenFingerprint === known.tokenFingerprint) return known
     const options = { ...this.#options, cache, feed: feedOfToken(this.#options.feed, tokenFingerprint) }
     this.#account = {
-      ...{ accountHash, tokenFingerprint, options, purchases: new Purchases(options) },
-      ...{ loaders: new Map(), healths: new Map() },
+      accountHash,
+      tokenFingerprint,
+      options,
+      purchases: new Purchases(options),
+      loaders: new Map(),
+      healths: new Map(),
     }
     return this.#account
   }

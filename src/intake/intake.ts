@@ -95,7 +95,10 @@ export function jobsOf(
   return alerts.flatMap((alert, index) =>
     (assignments[index]?.sinks ?? []).flatMap(({ sink, routes, heldBack }) =>
       (targets.get(sink) ?? [undefined]).map((target) => ({
-        ...{ sink, alert, routes, ...seen },
+        sink,
+        alert,
+        routes,
+        ...seen,
         ...(target === undefined ? {} : { target }),
         ...(heldBack === undefined ? {} : { heldBack }),
       })),

@@ -83,7 +83,10 @@ async function walk(deps: PollDeps, options: PollOptions, tally: Tally): Promise
   tally.behind = opened.stretches.length > 0
   tally.lastCompleteMs = opened.facts.lastCompleteMs
   const poll: PollRun = {
-    ...{ deps, tally, snapshot: snapshotOf(opened), processState: options.processState },
+    deps,
+    tally,
+    snapshot: snapshotOf(opened),
+    processState: options.processState,
     startMs: deps.clock.now(),
     isKnownFeed: false,
     topKey: undefined,

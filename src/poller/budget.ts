@@ -154,7 +154,11 @@ export class GrantedBudget {
         ? undefined
         : await ledger.usedSince(atMs + retryAfterMs - budgetDayMs).catch(() => undefined)
     const lesson = learnRefusal({
-      ...{ atMs, unitsUsed, retryAfterMs, unitsPerDay, apiDay },
+      atMs,
+      unitsUsed,
+      retryAfterMs,
+      unitsPerDay,
+      apiDay,
       day: budgetDay(atMs),
       usedOfNamedDay: named === undefined ? undefined : Math.max(0, named - spent.cost),
       earlier: this.#grant,
@@ -218,7 +222,9 @@ export function budgetTeacher(
 /** Without the refused call, which was counted before it was made. */
 export function spentBefore({ unitsUsed, apiDayUsed }: Reserved, cost: number, atMs: number) {
   return {
-    ...{ atMs, cost, unitsUsed: unitsUsed - cost },
+    atMs,
+    cost,
+    unitsUsed: unitsUsed - cost,
     ...(apiDayUsed === undefined ? {} : { apiDayUsed: apiDayUsed - cost }),
   }
 }

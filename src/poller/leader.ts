@@ -272,7 +272,9 @@ function observe(
   schedule.observe({
     // A failed call may have taken its whole timeout: the pause before the next begins at its end.
     atMs: ok ? startMs : endMs,
-    ...{ ok, pages, pagesLeft: pagesLeftBy(result) },
+    ok,
+    pages,
+    pagesLeft: pagesLeftBy(result),
     firedAtMs: timesOf(news),
     ruleIds: news.map(({ ruleIds = [] }) => ruleIds),
   })

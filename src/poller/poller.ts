@@ -144,7 +144,10 @@ class SourcePoller implements Poller {
       await this.#view.save()
       const { behind } = this.#view.status
       const spare = {
-        ...{ leader, nextPoll, budget: { ...budget, shareLeft }, behind },
+        leader,
+        nextPoll,
+        budget: { ...budget, shareLeft },
+        behind,
         isPollAsked: () => this.#pollRequested,
         withReader: <T>(work: ReaderWork<T>) => this.#withReader(leader, signal, work),
       }

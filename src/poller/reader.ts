@@ -69,7 +69,11 @@ function createPageReader(
   onCall: () => void,
 ): PageReader {
   const tally: CallTally = {
-    ...{ calls: 0, granted: undefined, refused: undefined, feedError: undefined, redisAway: false },
+    calls: 0,
+    granted: undefined,
+    refused: undefined,
+    feedError: undefined,
+    redisAway: false,
     tokenFingerprint: undefined,
   }
   return {

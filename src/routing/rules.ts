@@ -219,9 +219,14 @@ class AccountRules implements RuleBook {
 
   #begin(asked: readonly string[]): RuleList {
     return {
-      ...{ afterMs: this.#readAtMs, cameMs: this.#options.clock.monotonicMs() },
-      ...{ asked, before: new Map(this.#rows) },
-      ...{ rows: [], rules: [], totals: new Set(), nextPage: 1 },
+      afterMs: this.#readAtMs,
+      cameMs: this.#options.clock.monotonicMs(),
+      asked,
+      before: new Map(this.#rows),
+      rows: [],
+      rules: [],
+      totals: new Set(),
+      nextPage: 1,
     }
   }
 

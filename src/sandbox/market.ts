@@ -37,8 +37,17 @@ function share(
 ): Listing {
   const venue = venues[id % 3] ?? null
   return {
-    ...{ id, symbol, slug, persian, english, price, venue, industry },
-    ...{ unit: 'rial', market: 'tse', group: 'equity' },
+    id,
+    symbol,
+    slug,
+    persian,
+    english,
+    price,
+    venue,
+    industry,
+    unit: 'rial',
+    market: 'tse',
+    group: 'equity',
   }
 }
 
@@ -50,8 +59,17 @@ function offExchange(
   unit: 'toman' | 'usd' = 'toman',
 ): Listing {
   return {
-    ...{ id, symbol, slug, persian, english, price, unit, market },
-    ...{ group: 'commodity', venue: null, industry: null },
+    id,
+    symbol,
+    slug,
+    persian,
+    english,
+    price,
+    unit,
+    market,
+    group: 'commodity',
+    venue: null,
+    industry: null,
   }
 }
 

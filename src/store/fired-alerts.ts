@@ -39,7 +39,9 @@ export function createFiredAlerts({ redis, prefix }: { redis: RedisClient; prefi
     },
     before: ({ fromMs, throughMs }, last, count) =>
       readByTime(redis, {
-        ...{ key, first: 'newest', count },
+        key,
+        first: 'newest',
+        count,
         range: { fromMs, throughMs: Math.min(throughMs, last?.atMs ?? throughMs) },
         isPassed: ({ atMs, name }) => atMs === last?.atMs && name >= last.name,
       }),

@@ -56,7 +56,9 @@ export function createTracer({ url, headers }: TracerOptions, log: Logger): Trac
     spans = []
     try {
       const { statusCode, body } = await agent.request({
-        ...{ origin, path: `${pathname}${search}`, method: 'POST' },
+        origin,
+        path: `${pathname}${search}`,
+        method: 'POST',
         headers: { 'content-type': 'application/json', ...revealed(headers) },
         body: JSON.stringify(requestOf(batch)),
         signal: AbortSignal.any([AbortSignal.timeout(sendTimeoutMs), closing.signal]),
@@ -85,26 +87,27 @@ export function createTracer({ url, headers }: TracerOptions, log: Logger): Trac
     found: (alert, { firedAtMs, nowMs }) =>
       add(
         spanOf('found', {
-          ...{ traceId: traceIdOf(alert), spanId: firstSpanIdOf(alert), fromMs: firedAtMs, toMs: nowMs },
+          traceId: traceIdOf(alert),
+          spanId: firstSpanIdOf(alert),
+          fromMs: firedAtMs,
+          toMs: nowMs,
           attributes: { 'alert_bridge.source': alert.source, 'alert_bridge.alert': alert.id },
         }),
       ),
     attempted: (attempt) => {
       const { alert, sink, target, number, result, reason, status, durationMs, nowMs } = attempt
       const span = spanOf(`send ${sink}`, {
-        ...{
-          traceId: traceIdOf(alert),
-          spanId: attemptSpanIdOf(attempt),
-          fromMs: nowMs - durationMs,
-          toMs: nowMs,
-        },
+        traceId: traceIdOf(alert),
+        spanId: attemptSpanIdOf(attempt),
+        fromMs: nowMs - durationMs,
+        toMs: nowMs,
         attributes: {
-          ...{
-            'alert_bridge.source': alert.source,
-            'alert_bridge.alert': alert.id,
-            'alert_bridge.sink': sink,
-          },
-          ...{ 'alert_bridge.attempt': number, 'alert_bridge.result': result, 'alert_bridge.reason': reason },
+          'alert_bridge.source': alert.source,
+          'alert_bridge.alert': alert.id,
+          'alert_bridge.sink': sink,
+          'alert_bridge.attempt': number,
+          'alert_bridge.result': result,
+          'alert_bridge.reason': reason,
           ...(target === undefined ? {} : { 'alert_bridge.to_one_of_several': true }),
           'http.response.status_code': status,
         },
@@ -135,8 +138,12 @@ interface SpanParts {
 
 function spanOf(name: string, { traceId, spanId, fromMs, toMs, attributes }: SpanParts) {
   return {
-    ...{ traceId, spanId, name, kind: kinds.internal },
-    ...{ startTimeUnixNano: nanosOf(fromMs), endTimeUnixNano: nanosOf(Math.max(fromMs, toMs)) },
+    traceId,
+    spanId,
+    name,
+    kind: kinds.internal,
+    startTimeUnixNano: nanosOf(fromMs),
+    endTimeUnixNano: nanosOf(Math.max(fromMs, toMs)),
     attributes: attributesOf(attributes),
   }
 }

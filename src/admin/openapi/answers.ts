@@ -56,7 +56,8 @@ const withheldCause = z.object({
 export const deliveryRow = takes<DeliveryRow>()(
   z.object({
     ...rowFields,
-    ...{ state: z.enum(rowStates), reason: text.nullable() },
+    state: z.enum(rowStates),
+    reason: text.nullable(),
     withheld: withheldCause.optional().describe('The facts behind `reason`, where `state` is `held`.'),
   }),
 )
@@ -195,7 +196,10 @@ export const sourceDay = takes<SourceDayView>()(
 const fields = z.record(text, z.unknown())
 const storedAlert = takes<StoredAlert>()(
   z.object({
-    ...{ source: text, id: z.int(), seenAt: instant, row: fields },
+    source: text,
+    id: z.int(),
+    seenAt: instant,
+    row: fields,
     sent: z.array(z.object({ sink: text, routes: z.array(text).nullable() })),
     held: z.array(
       z.object({
@@ -215,23 +219,35 @@ export const explanation = takes<ExplanationView>()(
       symbol: text.nullable(),
       ruleIds: z.array(text),
     }),
-    ...{ at: instant, sinks: z.array(text), text },
+    at: instant,
+    sinks: z.array(text),
+    text,
     decisions: z.array(z.looseObject({ index: count, taken: z.boolean(), reason: text })),
   }),
 )
 
 export const sourcePlan = takes<SourcePlanView>()(
   z.object({
-    ...{ source: text, budget: fields, poll: fields, unitsPerDay: count },
-    ...{ unitsOfAccount: count.optional(), paces: z.array(z.number().nullable()).optional() },
-    ...{ resetsAt: text.optional(), learned: z.unknown() },
+    source: text,
+    budget: fields,
+    poll: fields,
+    unitsPerDay: count,
+    unitsOfAccount: count.optional(),
+    paces: z.array(z.number().nullable()).optional(),
+    resetsAt: text.optional(),
+    learned: z.unknown(),
   }),
 )
 
 export const seenRow = takes<SeenView>()(
   z.object({
-    ...{ source: text, id: count, seen: z.boolean(), forgets: z.boolean() },
-    ...{ leavesOut: z.boolean(), leftOut: count, dropped: z.boolean() },
+    source: text,
+    id: count,
+    seen: z.boolean(),
+    forgets: z.boolean(),
+    leavesOut: z.boolean(),
+    leftOut: count,
+    dropped: z.boolean(),
   }),
 )
 

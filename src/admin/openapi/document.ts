@@ -94,10 +94,15 @@ function operationOf(method: string, path: string, about: About, schemas: Schema
   const content =
     typeof answer === 'string' ? textOf(answer) : jsonOf(schemas.reference(`${id}Answer`, answer))
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
-    ...{ name, in: 'path', required: true, schema: { type: 'string' } },
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
   }))
   const inQuery = Object.entries(parameters).map(([name, field]) => ({
-    ...{ name, in: 'query', required: false },
+    name,
+    in: 'query',
+    required: false,
     schema: parameterOf(field as z.ZodType),
   }))
   const key = takesKey
@@ -151,7 +156,10 @@ function textOf(mediaType: string) {
 
 function webhooksOf(schemas: Schemas) {
   const parameters = Object.entries(webhookHeaders).map(([name, description]) => ({
-    ...{ name, in: 'header', required: name === 'webhook-id' || name === 'webhook-timestamp', description },
+    name,
+    in: 'header',
+    required: name === 'webhook-id' || name === 'webhook-timestamp',
+    description,
     schema: { type: 'string' },
   }))
   return {

@@ -39,11 +39,15 @@ function buttonsOf({ sink, reason, count }: LetterGroupView, areMore: boolean, w
   const where = `${sink} (${words.reasons[reason] ?? reason})`
   return [
     actionButton({
-      ...{ label: words.retryGroup, path: '/api/v1/dead-letters/retry', body },
+      label: words.retryGroup,
+      path: '/api/v1/dead-letters/retry',
+      body,
       ask: words.retryAsk(count, where, areMore),
     }),
     actionButton({
-      ...{ label: words.dropGroup, path: '/api/v1/dead-letters/drop', body },
+      label: words.dropGroup,
+      path: '/api/v1/dead-letters/drop',
+      body,
       ask: words.dropAsk(count, where, areMore),
     }),
     copyButton(words, `alert-bridge dead-letters retry --sink ${sink} --reason ${reason}`),

@@ -181,6 +181,7 @@ function filterOf(query: unknown, timeZone: string): DeliveriesFilter {
 const pageFields = { ...deliveryFields, cursor: portionFields.cursor }
 
 const pageAbout = {
-  ...{ says: 'The status page, with the deliveries that the parameters ask for', answer: 'text/html' },
+  says: 'The status page, with the deliveries that the parameters ask for',
+  answer: 'text/html',
   parameters: pageFields,
 }

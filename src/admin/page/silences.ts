@@ -58,7 +58,9 @@ function item(silence: SilenceView, times: Times, canAct: boolean): Html {
     canAct,
     [
       actionButton({
-        ...{ label: words.endSilence, method: 'DELETE', path: `/api/v1/silences/${id}` },
+        label: words.endSilence,
+        method: 'DELETE',
+        path: `/api/v1/silences/${id}`,
         ask: words.endSilenceAsk(id),
         undo: { method: 'POST', path: '/api/v1/silences', body: { match, startsAt, endsAt, comment } },
       }),

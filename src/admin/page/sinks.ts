@@ -88,15 +88,20 @@ function buttonsOf({ name, state, dead, reason, pausedUntil }: SinkView, words: 
   const hold =
     state === 'paused'
       ? actionButton({
-          ...{ label: words.resume, path: resume, ask: words.resumeAsk(name) },
+          label: words.resume,
+          path: resume,
+          ask: words.resumeAsk(name),
           undo: {
-            ...{ method: 'POST', path: pause },
+            method: 'POST',
+            path: pause,
             ...given({ endsAt: pausedUntil ?? undefined }),
             body: { comment: reason ?? '', unlessPaused: true },
           },
         })
       : actionButton({
-          ...{ label: words.pause, path: pause, ask: words.pauseAsk(name) },
+          label: words.pause,
+          path: pause,
+          ask: words.pauseAsk(name),
           undo: { method: 'POST', path: resume, body: { id: ':id' } },
           fields: [
             {
@@ -112,7 +117,8 @@ function buttonsOf({ name, state, dead, reason, pausedUntil }: SinkView, words: 
     state === 'open'
       ? [
           actionButton({
-            ...{ label: words.probe, path: `${path}/probe` },
+            label: words.probe,
+            path: `${path}/probe`,
             ask: words.probeAsk(name),
           }),
         ]
@@ -123,11 +129,15 @@ function buttonsOf({ name, state, dead, reason, pausedUntil }: SinkView, words: 
     hold,
     ...probe,
     actionButton({
-      ...{ label: words.retryDead, path: '/api/v1/dead-letters/retry', body },
+      label: words.retryDead,
+      path: '/api/v1/dead-letters/retry',
+      body,
       ask: words.retryAsk(dead, name),
     }),
     actionButton({
-      ...{ label: words.dropDead, path: '/api/v1/dead-letters/drop', body },
+      label: words.dropDead,
+      path: '/api/v1/dead-letters/drop',
+      body,
       ask: words.dropAsk(dead, name),
     }),
   ]

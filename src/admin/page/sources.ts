@@ -87,7 +87,9 @@ function inPageTime(name: string, times: Times): HtmlPart {
 function hotButton({ name, plan }: SourceView, words: PageWords): Html {
   const path = `/api/v1/sources/${encodeURIComponent(name)}/hot`
   return actionButton({
-    ...{ label: words.hot, ask: words.hotAsk(name), path },
+    label: words.hot,
+    ask: words.hotAsk(name),
+    path,
     ...(plan?.hotUntil ? {} : { undo: { method: 'POST', path: `${path}/end`, body: { until: ':until' } } }),
     fields: [{ name: 'for', label: words.fields.for, value: '30m', options: ['10m', '30m', '1h', '3h'] }],
   })

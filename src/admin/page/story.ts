@@ -131,11 +131,15 @@ function buttonsOf({ sink, state }: DeliveryStory, alert: AlertStory, words: Pag
   if (state === 'dead')
     return [
       actionButton({
-        ...{ label: words.retry, path: '/api/v1/dead-letters/retry', body },
+        label: words.retry,
+        path: '/api/v1/dead-letters/retry',
+        body,
         ask: words.retryOneAsk(name, whereOf('dead')),
       }),
       actionButton({
-        ...{ label: words.drop, path: '/api/v1/dead-letters/drop', body },
+        label: words.drop,
+        path: '/api/v1/dead-letters/drop',
+        body,
         ask: words.dropOneAsk(name, whereOf('dead')),
       }),
       copyButton(words, `alert-bridge dead-letters retry ${name} --sink ${sink}`),
@@ -160,7 +164,9 @@ function heldSinks({ deliveries, held }: AlertStory): string[] {
 
 function replayButton(name: string, sink: string, words: PageWords, where = sink): Html {
   return actionButton({
-    ...{ label: words.again, path: '/api/v1/replay', body: { ids: [name], sink } },
+    label: words.again,
+    path: '/api/v1/replay',
+    body: { ids: [name], sink },
     ask: words.againAsk(name, where),
   })
 }

@@ -38,7 +38,9 @@ export function noticeSender({ active, store, log }: NoticeSenderOptions) {
     const receivers = operators.filter((sink) => sink !== subject)
     const jobsOf = (sink: string) =>
       (targets.get(sink) ?? [undefined]).map((target) => ({
-        ...{ sink, alert, seenAtMs: madeAtMs(id) },
+        sink,
+        alert,
+        seenAtMs: madeAtMs(id),
         ...(target === undefined ? {} : { target }),
       }))
     const done = queued.get(id) ?? new Set()

@@ -130,7 +130,8 @@ export function createOperators(options: OperatorsOptions): Operators {
     const seen = {
       begun: await store.begun([...queues.sinks.map(outage), ...ofSources]),
       kept: await keptOf([...open.keys()]),
-      ...{ failing, open },
+      failing,
+      open,
     }
     await allOf([
       ...queues.sinks.map((sink) => () => lookAtSink(sink, queues, seen)),

@@ -38,7 +38,9 @@ export async function explainAlert(
   )
   const { source, id, kind, symbol, ruleIds } = alert
   return {
-    ...{ alert: { source, id, kind, symbol, ruleIds }, at: isoOf(atMs), sinks: routing.sinks },
+    alert: { source, id, kind, symbol, ruleIds },
+    at: isoOf(atMs),
+    sinks: routing.sinks,
     decisions: routing.decisions,
     text: explainText({ alert, routing, routes, sinks: Object.keys(sinks), atMs, asked: true }),
   }

@@ -40,7 +40,9 @@ export async function previewSilence(
   )
   const matching = found.filter((each) => each !== undefined)
   return {
-    ...{ matching: matching.length, looked: found.length, sample: matching.slice(0, sampleMax) },
+    matching: matching.length,
+    looked: found.length,
+    sample: matching.slice(0, sampleMax),
     ...(isAll ? {} : { partial: true as const }),
   }
 }

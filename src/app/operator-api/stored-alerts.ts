@@ -47,7 +47,10 @@ function storedAlertOf(found: FoundAlert): StoredAlert | undefined {
   if (row === undefined) return undefined
   const bySink = new Map(jobs.map((job) => [job.sink, job.routes ?? null]))
   return {
-    ...{ source, id, seenAt: isoOf(seenAtMs), row },
+    source,
+    id,
+    seenAt: isoOf(seenAtMs),
+    row,
     sent: [...bySink].map(([sink, routes]) => ({ sink, routes })),
     held: (withheld?.held ?? []).map(({ route, sinks, reason }) => ({ route, sinks, reason })),
   }

@@ -93,8 +93,13 @@ export function letterGroupsView({ groups, looked, total }: LetterGroups): Lette
   const data = groups.map(({ sink, reason, count, firstAtMs, lastAtMs, sample, sampleJobId }) => {
     const { source, id } = unreadableAlert(sampleJobId)
     return {
-      ...{ sink, reason, count, sample: short(sample), sampleAlert: { source, id } },
-      ...{ firstAt: isoOf(firstAtMs), lastAt: isoOf(lastAtMs) },
+      sink,
+      reason,
+      count,
+      sample: short(sample),
+      sampleAlert: { source, id },
+      firstAt: isoOf(firstAtMs),
+      lastAt: isoOf(lastAtMs),
     }
   })
   return { data, looked, total }

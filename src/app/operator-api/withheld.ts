@@ -30,7 +30,13 @@ export function withheldRowsOf(source: string, { row, seenAtMs, held }: Withheld
     return sinks.map((sink): DeliveryRow => {
       const seenAt = isoOrNull(seenAtMs)
       return {
-        ...{ ...alert, sink, seenAt, updatedAt: seenAt, state: 'held', attempts: 0, reason: text },
+        ...alert,
+        sink,
+        seenAt,
+        updatedAt: seenAt,
+        state: 'held',
+        attempts: 0,
+        reason: text,
         withheld: causeOf(entry),
       }
     })

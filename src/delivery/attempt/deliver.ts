@@ -132,7 +132,8 @@ export async function deliver(job: LockedJob, signal: AbortSignal, deps: Deliver
     {
       isFirst: job.number === 1,
       waitMsMax: (expiresAtMs(delivery, settings) - clock.now()) * expiryWaitShare,
-      ...{ signals: [signal, deps.stopping], queue: deps.queueState() },
+      signals: [signal, deps.stopping],
+      queue: deps.queueState(),
     },
     deps,
   )

@@ -30,8 +30,16 @@ export function reportAttempt(report: AttemptReport, metrics: Metrics, log: Logg
     metrics.deliveryLag.observe({ labels: { source, sink }, value: lagMs / 1_000, exemplarLabels })
   if (result !== 'back')
     metrics.tracer?.attempted({
-      ...{ alert: job.alert, sink, target: job.target, number, requestedAtMs: job.requestedAtMs },
-      ...{ result, reason, status, durationMs: durationMs ?? 0, nowMs },
+      alert: job.alert,
+      sink,
+      target: job.target,
+      number,
+      requestedAtMs: job.requestedAtMs,
+      result,
+      reason,
+      status,
+      durationMs: durationMs ?? 0,
+      nowMs,
     })
   log[levels[result]](
     { sink, source, alert: id, attempt: number, result, reason, status, durationMs, lagMs, nextInMs },

@@ -79,7 +79,12 @@ async function moveWaiting(
   { queues }: PortionOptions,
 ): Promise<MoveResult> {
   const answer = await replaceJob({
-    ...{ redis: queues.redis, prefix, from: queue, to: queues.queue(to), copies, nowMs: atMs },
+    redis: queues.redis,
+    prefix,
+    from: queue,
+    to: queues.queue(to),
+    copies,
+    nowMs: atMs,
     job: { id, state, token: '' },
   })
   return answer === -2 ? 'busy' : moveResultOf(answer)

@@ -24,7 +24,9 @@ export async function endedAfter(
   count: number,
 ): Promise<Ended[]> {
   const reading = readByTime(redis, {
-    ...{ key: queue.toKey(state), first: 'oldest', count },
+    key: queue.toKey(state),
+    first: 'oldest',
+    count,
     range: { fromMs: Math.max(fromMs, last?.endedAtMs ?? fromMs), throughMs },
     isPassed: ({ atMs, name }) => atMs === last?.endedAtMs && name <= last.jobId,
   })
@@ -39,7 +41,10 @@ export async function endedBefore(
   count: number,
 ): Promise<Ended[]> {
   const reading = readByTime(redis, {
-    ...{ key: queue.toKey(state), first: 'newest', count, range },
+    key: queue.toKey(state),
+    first: 'newest',
+    count,
+    range,
     isPassed: (each) => isPassed(endedOf(each)),
   })
   return (await within(readTimeoutMs, 'reading ended deliveries', reading)).map(endedOf)

@@ -36,7 +36,11 @@ export function lettersOf(instrument: Listing, { seed, nowMs }: Scene): Letter[]
     const ended = quarter - index
     const periodMonths = 3 * (1 + (ended % 4))
     return {
-      ...{ id: id * 1_000 + ended, quarter: ended, instrumentId: id, symbol, slug },
+      id: id * 1_000 + ended,
+      quarter: ended,
+      instrumentId: id,
+      symbol,
+      slug,
       title: `اطلاعات و صورت‌های مالی ${periodMonths} ماهه`,
       publishedAt: `${dateOf(ended * quarterDays + lagDays)}T12:00:00Z`,
       periodEnd: dateOf(ended * quarterDays),
@@ -63,7 +67,9 @@ export function statementsOf(instrument: Listing, letterId: number | undefined, 
     sumOf(instrument, scene.seed, quarter, periodMonths / 3),
   )
   return {
-    ...{ symbol: instrument.symbol, slug: instrument.slug, unit: 'rial' },
+    symbol: instrument.symbol,
+    slug: instrument.slug,
+    unit: 'rial',
     quota: { total: chosen.length, shown: periods.length },
     periods: periods.map(({ id, periodEnd, periodMonths }) => ({ letterId: id, periodEnd, periodMonths })),
     rows: [
@@ -86,10 +92,18 @@ export function valuationRuns(scene: Scene, of?: Listing) {
       const savedMs = Date.UTC(2026, 0, 10 + index)
       const priceAtSave = closeOn(share, scene.seed, dayOf(savedMs))
       return {
-        ...{ id: 700 + index, instrumentId: share.id, symbol: share.symbol, slug: share.slug },
-        ...{ name: 'dividend discount', unit: share.unit, value, priceAtSave, priceNow: last },
+        id: 700 + index,
+        instrumentId: share.id,
+        symbol: share.symbol,
+        slug: share.slug,
+        name: 'dividend discount',
+        unit: share.unit,
+        value,
+        priceAtSave,
+        priceNow: last,
         savedAt: new Date(savedMs).toISOString().replace('.000Z', 'Z'),
-        ...{ gapAtSave: gap(priceAtSave), gapNow: gap(last) },
+        gapAtSave: gap(priceAtSave),
+        gapNow: gap(last),
       }
     })
     .filter(({ instrumentId }) => of === undefined || instrumentId === of.id)
@@ -105,36 +119,57 @@ export function ownershipOf(instrument: Listing, { seed, nowMs }: Scene) {
   const onePercent = shareCountOf(instrument, seed) / 100
   const parent = shares.find((share) => share.id !== id && share.id === 101 + ((id + 5) % 10))
   const holders = parts.map((percent, index) => ({
-    ...{
-      entityId: id * 10 + index,
-      name: index === 0 ? (parent?.persian ?? 'هلدینگ') : `سهامدار ${index + 1}`,
-    },
-    ...{ kind: 'company', percent, shareCount: percent * onePercent, asOf },
+    entityId: id * 10 + index,
+    name: index === 0 ? (parent?.persian ?? 'هلدینگ') : `سهامدار ${index + 1}`,
+    kind: 'company',
+    percent,
+    shareCount: percent * onePercent,
+    asOf,
     listedSymbol: index === 0 ? (parent?.symbol ?? null) : null,
     listedSlug: index === 0 ? (parent?.slug ?? null) : null,
   }))
   const strategic = parts.filter((percent) => percent >= 5).reduce((sum, each) => sum + each, 0)
   const tree = holders.map(({ entityId, name, percent, listedSymbol, listedSlug }, index) => ({
-    ...{ entityId, name, percent, effectivePercent: percent, listedSymbol, listedSlug },
+    entityId,
+    name,
+    percent,
+    effectivePercent: percent,
+    listedSymbol,
+    listedSlug,
     end: index === 0 ? null : 'unlisted',
     children:
       index === 0
         ? [
             {
-              ...{ entityId: 9_000, name: 'صندوق بازنشستگی', percent: 50, effectivePercent: percent / 2 },
-              ...{ end: 'state', listedSymbol: null, listedSlug: null, children: [] },
+              entityId: 9_000,
+              name: 'صندوق بازنشستگی',
+              percent: 50,
+              effectivePercent: percent / 2,
+              end: 'state',
+              listedSymbol: null,
+              listedSlug: null,
+              children: [],
             },
           ]
         : [],
   }))
   return {
     summary: {
-      ...{ asOf, holders, registeredPercent: registered, strategicPercent: strategic },
+      asOf,
+      holders,
+      registeredPercent: registered,
+      strategicPercent: strategic,
       board: isShare
         ? [
             {
-              ...{ entityId: id * 10 + 5, name: 'مدیرعامل', role: 'ceo', isExecutive: true },
-              ...{ representative: null, termStart: '2025-07-01', termEndedAt: null, sourceUrl: null },
+              entityId: id * 10 + 5,
+              name: 'مدیرعامل',
+              role: 'ceo',
+              isExecutive: true,
+              representative: null,
+              termStart: '2025-07-01',
+              termEndedAt: null,
+              sourceUrl: null,
             },
           ]
         : [],
@@ -142,15 +177,30 @@ export function ownershipOf(instrument: Listing, { seed, nowMs }: Scene) {
     freeFloatPercent: isShare ? 100 - registered : null,
     floatGapPoints: isShare ? 0 : null,
     history: holders.slice(0, 1).map(({ entityId, name, percent }) => ({
-      ...{ entityId, name, asOf, percent, previousPercent: percent - 1, deltaPoints: 1 },
-      ...{ isEntry: false, isExit: false },
+      entityId,
+      name,
+      asOf,
+      percent,
+      previousPercent: percent - 1,
+      deltaPoints: 1,
+      isEntry: false,
+      isExit: false,
     })),
-    ...{ tree, chains: tree.length, treeTruncated: false },
+    tree,
+    chains: tree.length,
+    treeTruncated: false,
     lookThrough: tree.slice(0, 1).map(({ percent }) => ({
-      ...{ entityId: 9_000, name: 'صندوق بازنشستگی', kind: 'fund', effectivePercent: percent / 2, paths: 1 },
-      ...{ truncated: false, listedSymbol: null, listedSlug: null },
+      entityId: 9_000,
+      name: 'صندوق بازنشستگی',
+      kind: 'fund',
+      effectivePercent: percent / 2,
+      paths: 1,
+      truncated: false,
+      listedSymbol: null,
+      listedSlug: null,
     })),
-    ...{ interlocks: [], conflicts: [] },
+    interlocks: [],
+    conflicts: [],
     profitImpact: [],
   }
 }

@@ -54,9 +54,13 @@ export function sumOf(of: Listing, seed: number, quarter: number, count: number)
   const parts = Array.from({ length: count }, (_, back) => quarterOf(of, seed, quarter - back))
   const sum = (key: keyof Quarter) => parts.reduce((total, part) => total + part[key], 0)
   return {
-    ...{ revenue: sum('revenue'), grossProfit: sum('grossProfit'), operatingProfit: sum('operatingProfit') },
-    ...{ financeCosts: sum('financeCosts'), netProfit: sum('netProfit') },
-    ...{ operatingCashFlow: sum('operatingCashFlow'), capex: sum('capex') },
+    revenue: sum('revenue'),
+    grossProfit: sum('grossProfit'),
+    operatingProfit: sum('operatingProfit'),
+    financeCosts: sum('financeCosts'),
+    netProfit: sum('netProfit'),
+    operatingCashFlow: sum('operatingCashFlow'),
+    capex: sum('capex'),
   }
 }
 

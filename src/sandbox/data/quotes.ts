@@ -14,8 +14,15 @@ export function catalogRow(instrument: Listing, scene: Scene) {
   const { id, symbol, slug, persian, english, unit, market, venue } = instrument
   const { last } = quote(instrument, scene)
   return {
-    ...{ id, symbol, slug, namePersian: persian, nameEnglish: english },
-    ...{ market, board: venue, last, unit },
+    id,
+    symbol,
+    slug,
+    namePersian: persian,
+    nameEnglish: english,
+    market,
+    board: venue,
+    last,
+    unit,
   }
 }
 
@@ -35,9 +42,22 @@ export function boardRow(instrument: Listing, scene: Scene) {
   const { last, change, volume, value } = quote(instrument, scene)
   const { buy, sell } = retailShareOf(instrument, scene.seed, dayOf(scene.nowMs))
   return {
-    ...{ instrumentId: id, symbol, slug, namePersian: persian, nameEnglish: english },
-    ...{ group, exchange: venue, industry },
-    ...{ last, close: last, change, volume, value, retailBuyShare: buy, retailSellShare: sell, unit },
+    instrumentId: id,
+    symbol,
+    slug,
+    namePersian: persian,
+    nameEnglish: english,
+    group,
+    exchange: venue,
+    industry,
+    last,
+    close: last,
+    change,
+    volume,
+    value,
+    retailBuyShare: buy,
+    retailSellShare: sell,
+    unit,
   }
 }
 
@@ -48,7 +68,11 @@ export function pricesRecord(instrument: Listing, scene: Scene, days: number) {
   const [first = 0] = closes
   const last = closes.at(-1) ?? first
   return {
-    ...{ symbol, slug, unit, days, points },
+    symbol,
+    slug,
+    unit,
+    days,
+    points,
     statistics: {
       high: Math.max(...points.map(({ high }) => high)),
       low: Math.min(...points.map(({ low }) => low)),
@@ -64,7 +88,9 @@ export function indicatorsRecord(instrument: Listing, scene: Scene) {
   const series = sessionsOf(instrument, scene.seed, scene.nowMs, seriesSessions)
   const struck = series.map(({ date, close }) => `${date} ${close}`).join('\n')
   return {
-    ...{ symbol, slug, asOf: series.at(-1)?.date ?? null },
+    symbol,
+    slug,
+    asOf: series.at(-1)?.date ?? null,
     seriesHash: createHash('sha256').update(struck).digest('hex').slice(0, 32),
     indicators: technicalReadings(series),
   }

@@ -137,7 +137,8 @@ function tradingReadings({ id }: Listing, { seed, nowMs }: Scene, series: readon
     volume_surge: (today.volume / average('volume', 22) - 1) * 100,
     run_sessions: run * sign(0),
     gap_open: (today.open / before.close - 1) * 100,
-    ...{ high_gap: (today.close / high - 1) * 100, low_gap: (today.close / low - 1) * 100 },
+    high_gap: (today.close / high - 1) * 100,
+    low_gap: (today.close / low - 1) * 100,
     range_position: ((today.close - low) / (high - low)) * 100,
     pattern_count: back
       .slice(0, 20)
@@ -168,16 +169,15 @@ function retailReadings(
   const [buy, sell] = [mean(shares.map((each) => each.buy)), mean(shares.map((each) => each.sell))]
   const perHead = mean(series.slice(-20).map(({ value }) => value)) / 400
   return {
-    ...{ retail_buy: retailShareOf(of, seed, day).buy, retail_net: net(0) },
-    ...{ retail_net_5d: sum(5), retail_net_20d: sum(20), retail_share_20d: (buy + sell) / 2 },
-    ...{
-      retail_per_capita_buy_20d: (perHead * buy) / 100,
-      retail_per_capita_sell_20d: (perHead * sell) / 100,
-    },
-    ...{
-      buyer_strength_20d: buy / sell,
-      queue_sessions_20d: series.slice(-20).filter(({ open, close }) => close / open > 1.009).length,
-    },
+    retail_buy: retailShareOf(of, seed, day).buy,
+    retail_net: net(0),
+    retail_net_5d: sum(5),
+    retail_net_20d: sum(20),
+    retail_share_20d: (buy + sell) / 2,
+    retail_per_capita_buy_20d: (perHead * buy) / 100,
+    retail_per_capita_sell_20d: (perHead * sell) / 100,
+    buyer_strength_20d: buy / sell,
+    queue_sessions_20d: series.slice(-20).filter(({ open, close }) => close / open > 1.009).length,
     turnover_share: (mean(series.slice(-20).map(({ volume }) => volume)) / 1e11) * 100,
   }
 }

@@ -44,7 +44,10 @@ const rowCap = 200
 
 export function fieldCatalog() {
   return fieldKeys.map((key) => ({
-    ...{ key, group: groupOfKey(key), format: formatOfKey(key), eager: eagerKeys.has(key) },
+    key,
+    group: groupOfKey(key),
+    format: formatOfKey(key),
+    eager: eagerKeys.has(key),
     label: key.replaceAll('_', ' '),
     hint: '',
   }))
@@ -80,7 +83,9 @@ export function runScreen(run: ScreenRun, scene: Scene): RunOutcome {
     matched.sort((a, b) => rank(a.known) - rank(b.known) || a.instrument.id - b.instrument.id)
   }
   const rows = matched.slice(0, rowCap).map(({ instrument: { id, symbol, slug }, known }) => ({
-    ...{ instrumentId: id, symbol, slug },
+    instrumentId: id,
+    symbol,
+    slug,
     ...Object.fromEntries(
       [...shownKeys].flatMap((key) => {
         const reading = known(key)

@@ -80,7 +80,10 @@ function makeSession(instrument: Listing, seed: number, day: number): Session {
   const spread = 1 + chance(seed, id, day, 3) * 0.01
   const volume = Math.round(2_000_000 * (0.5 + chance(seed, id, day, 4)) * (1 + (id % 7)))
   return {
-    ...{ date, open, close, volume },
+    date,
+    open,
+    close,
+    volume,
     high: rounded(instrument, Math.max(open, close) * spread),
     low: rounded(instrument, Math.min(open, close) / spread),
     value: Math.round(volume * close),

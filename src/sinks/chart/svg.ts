@@ -46,16 +46,31 @@ export function chartSvg(figure: ChartFigure, theme: ChartTheme): string {
 /** `both`: without a background, in colours that can be read on white and on the dark of mail programs. */
 const themes = {
   light: {
-    ...{ back: '#ffffff', ink: '#1b1f24', faint: '#5f6872', grid: '#d9dee4', gridOpacity: 1 },
-    ...{ line: '#1f6feb', accent: '#b3470a' },
+    back: '#ffffff',
+    ink: '#1b1f24',
+    faint: '#5f6872',
+    grid: '#d9dee4',
+    gridOpacity: 1,
+    line: '#1f6feb',
+    accent: '#b3470a',
   },
   dark: {
-    ...{ back: '#1a1f25', ink: '#e8ebee', faint: '#a3adb7', grid: '#39424c', gridOpacity: 1 },
-    ...{ line: '#5aa2ff', accent: '#ffab5c' },
+    back: '#1a1f25',
+    ink: '#e8ebee',
+    faint: '#a3adb7',
+    grid: '#39424c',
+    gridOpacity: 1,
+    line: '#5aa2ff',
+    accent: '#ffab5c',
   },
   both: {
-    ...{ back: undefined, ink: '#7b858f', faint: '#7b858f', grid: '#8b949e', gridOpacity: 0.35 },
-    ...{ line: '#3d84f0', accent: '#d2691e' },
+    back: undefined,
+    ink: '#7b858f',
+    faint: '#7b858f',
+    grid: '#8b949e',
+    gridOpacity: 0.35,
+    line: '#3d84f0',
+    accent: '#d2691e',
   },
 } as const satisfies Record<ChartTheme, unknown>
 
@@ -82,7 +97,8 @@ function placeOf({ sessions, low, high, prices, level }: ChartFigure): Place {
   const right = chartWidth - side - Math.min(chartWidth / 3, longest * digitWidth)
   const step = (right - left) / Math.max(1, sessions.length - 1)
   return {
-    ...{ left, right },
+    left,
+    right,
     x: (session) => left + session * step,
     y: (price) => top + ((high - price) / (high - low)) * (chartHeight - top - bottom),
   }

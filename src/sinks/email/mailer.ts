@@ -172,7 +172,9 @@ function mailOf(message: MailMessage, posting: Posting) {
 function inline({ png, contentId: cid }: MailPicture) {
   const content = Buffer.from(png.buffer, png.byteOffset, png.byteLength)
   return {
-    ...{ filename: 'chart.png', content, cid },
+    filename: 'chart.png',
+    content,
+    cid,
     contentType: 'image/png',
     contentDisposition: 'inline',
   } as const
