@@ -2,9 +2,9 @@ import type { Clock } from '../../lib/clock.ts'
 import { UserError } from '../../lib/errors.ts'
 import { within } from '../../lib/time-limit.ts'
 import type { BreakerStore, StoredBreaker } from '../../store/breakers.ts'
-import { redisErrorText } from '../../store/redis-errors.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import { type BestEffort, bestEffortFor } from '../best-effort.ts'
 import type { AlertQueue } from '../queue/queues.ts'
 import { promoteDelayed } from '../queue/view.ts'
 import type { QueueSettings, Tuning } from '../settings.ts'
@@ -70,6 +70,7 @@ export interface CircuitState {
 
 export class Circuit {
   readonly #options: CircuitOptions
+  readonly #try: BestEffort
   readonly #limits: BreakerLimits
   #breaker: Breaker = closedBreaker
   /** By the monotonic clock. */
@@ -85,6 +86,7 @@ export class Circuit {
 
   constructor(options: CircuitOptions, before?: CircuitBefore) {
     this.#options = options
+    this.#try = bestEffortFor(options.sink, options.log)
     if (before) {
       const { circuit, sameReceiver } = before
       this.#breaker = circuit.#breaker
@@ -113,7 +115,8 @@ export class Circuit {
     const { wallMs, monotonicMs } = this.#now()
     const heldMs = this.#heldUntilMs - monotonicMs
     return {
-      ...{ breaker: breaker.state, lastFault: breaker.lastFault },
+      breaker: breaker.state,
+      lastFault: breaker.lastFault,
       ...(breaker.state === 'open' ? { reason: breaker.reason, openSinceMs: breaker.sinceMs } : {}),
       ...(heldMs > 0 ? { heldUntilMs: Math.round(wallMs + heldMs) } : {}),
     }
@@ -283,15 +286,6 @@ export class Circuit {
     await this.#try('delayed alerts keep their schedule', async () => {
       if ((await recovery.step()) && this.#recovery === recovery) this.#recovery = undefined
     })
-  }
-
-  /** What is done here helps; deliveries do not depend on it. */
-  async #try(otherwise: string, work: () => Promise<unknown>): Promise<void> {
-    try {
-      await work()
-    } catch (error) {
-      this.#options.log.debug({ sink: this.#options.sink, reason: redisErrorText(error) }, otherwise)
-    }
   }
 }
 

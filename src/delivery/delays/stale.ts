@@ -6,8 +6,8 @@ import {
   type DelayOrigins,
 } from '../../store/delay-origins.ts'
 import type { RedisClient } from '../../store/redis.ts'
-import { redisErrorText } from '../../store/redis-errors.ts'
 import type { Logger } from '../../telemetry/log.ts'
+import { type BestEffort, bestEffortFor } from '../best-effort.ts'
 import { digestPlanOf } from '../message/digest.ts'
 import type { AlertQueue } from '../queue/queues.ts'
 import type { SinkEntry, Tuning } from '../settings.ts'
@@ -33,6 +33,7 @@ interface StaleDelaysOptions extends SinkEntry {
 
 export class StaleDelays {
   readonly #options: StaleDelaysOptions
+  readonly #try: BestEffort
   readonly #store: DelayOriginStore
   readonly #plan: string | undefined
   readonly #receiver: string
@@ -52,6 +53,7 @@ export class StaleDelays {
   constructor(options: StaleDelaysOptions) {
     const { redis, prefix, receiver } = options
     this.#options = options
+    this.#try = bestEffortFor(options.sink.name, options.log)
     this.#store = createDelayOriginStore(redis, prefix)
     this.#plan = digestPlanOf(options)
     this.#receiver = receiver ?? ''
@@ -135,15 +137,6 @@ export class StaleDelays {
 
   #write(writing: Promise<unknown>): Promise<unknown> {
     return within(writeTimeoutMs, 'storing who delayed alerts', writing)
-  }
-
-  /** What is done here helps; deliveries do not depend on it. */
-  async #try(otherwise: string, work: () => Promise<unknown>): Promise<void> {
-    try {
-      await work()
-    } catch (error) {
-      this.#options.log.debug({ sink: this.#options.sink.name, reason: redisErrorText(error) }, otherwise)
-    }
   }
 }
 
