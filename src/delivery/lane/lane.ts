@@ -100,7 +100,10 @@ export class Lane {
     this.#running = new RunningJobs({ redis, queue: this.#queue, lockAges: this.#lockAges, clock })
     this.#workers = new Workers({
       ...options,
-      ...{ redis: options.redisBlocking, sink: sink.name, settings, queue: this.#queue },
+      redis: options.redisBlocking,
+      sink: sink.name,
+      settings,
+      queue: this.#queue,
       process: (job, token) =>
         this.#running.track(() => this.#process(job, token)).finally(() => this.#lockAges.asks(token)),
       asks: (token) => this.#lockAges.asks(token),
@@ -147,9 +150,12 @@ export class Lane {
     const circuit = this.#circuit
     return {
       ...this.#options,
-      ...{ lockAges: this.#lockAges, batcher: this.#batcher, jobFields: this.#jobFields },
+      lockAges: this.#lockAges,
+      batcher: this.#batcher,
+      jobFields: this.#jobFields,
       begins: (jobId) => this.#running.begins(jobId),
-      ...{ takeOverMs: this.#options.tuning.takeOverMs, stopping: this.#ending.signal },
+      takeOverMs: this.#options.tuning.takeOverMs,
+      stopping: this.#ending.signal,
       onAcknowledged: (delivery, record) =>
         this.#options.unrecorded.add(this.#nameOf(delivery.id), () =>
           this.#jobFields.acknowledge(delivery, record),
@@ -201,7 +207,8 @@ export class Lane {
     if (this.#workers.isOpen) {
       const keeping = setInterval(() => this.#running.keepLocks(), this.#options.tuning.watchEveryMs)
       const closed = this.#workers.close()
-      const ended = Promise.race([closed, this.#onlyRedisIsLeft(closed)])
+      // Once no send has run for a while, a Redis that is there has had the time to record them all.
+      const ended = Promise.race([closed, this.#running.quiet(recordMsMax, closed)])
       if (!(await settlesWithin(deadlineMs - reserveMs - endMs, ended))) {
         this.#running.abort('shutting down')
         await settlesWithin(reserveMs, closed)
@@ -224,13 +231,6 @@ export class Lane {
   async #sendOver(jobId: string): Promise<boolean> {
     const none = await this.#running.sendOver(jobId)
     return (!this.#before || (await this.#before.#sendOver(jobId))) && none
-  }
-
-  /** Resolves when no send has run for a while: time enough for a Redis that is there to record them all. */
-  async #onlyRedisIsLeft(closed: Promise<unknown>): Promise<void> {
-    let quietMs = 0
-    while (quietMs < recordMsMax && !(await settlesWithin(lookEveryMs, closed)))
-      quietMs = this.#running.sends === 0 ? quietMs + lookEveryMs : 0
   }
 
   async probe(): Promise<void> {
@@ -293,5 +293,3 @@ export class Lane {
     if (isOpen) this.#workers.replace(this.#running.running())
   }
 }
-
-const lookEveryMs = 100

@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
-import { within } from '../../lib/time-limit.ts'
+import { settlesWithin, within } from '../../lib/time-limit.ts'
 import type { RedisClient } from '../../store/redis.ts'
 import { ClockWatch } from '../delays/clock-watch.ts'
 import type { AlertQueue } from '../queue/queues.ts'
@@ -104,6 +104,13 @@ export class RunningJobs {
     return [...this.#sends.values()].map(({ done }) => done)
   }
 
+  /** Resolves when no send has run for so long, or once `ended` is settled. */
+  async quiet(forMs: number, ended: Promise<unknown>): Promise<void> {
+    let quietMs = 0
+    while (quietMs < forMs && !(await settlesWithin(lookEveryMs, ended)))
+      quietMs = this.sends === 0 ? quietMs + lookEveryMs : 0
+  }
+
   abort(why: string, jobIds: Iterable<string> = [...this.#sends.keys()]): void {
     for (const id of jobIds) this.#sends.get(id)?.controller.abort(new Error(why))
   }
@@ -146,4 +153,5 @@ function renewed(renewing: Promise<boolean>): Promise<boolean> {
   return within(renewTimeoutMs, 'renewing the lock', renewing).catch(() => true)
 }
 
+const lookEveryMs = 100
 const renewTimeoutMs = 5_000
