@@ -8,6 +8,7 @@ import { createSourceOverride, type SourceOverride } from '../store/source-overr
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
 import { learnAnnounced } from './announcements.ts'
 import { GrantedBudget, shareOf } from './budget.ts'
+import { healthOf, hungOf, type LoopActivity } from './health.ts'
 import { applyResult, describeFailure, keepForHead, type Leader, newLeader, takeLease } from './leader.ts'
 import { dayIsOver, decideNextPoll, type NextPoll } from './next-poll.ts'
 import { logPoll } from './poll-log.ts'
@@ -15,7 +16,7 @@ import { hasOtherToken, type ReaderWork, withReader } from './reader.ts'
 import { type Poller, type PollerDeps, type PollerHealth, pauses, withDefaults } from './settings.ts'
 import { sweepShareLeft } from './spare.ts'
 import { buyHistory, spareRestMs, sweepOn } from './spare-pages.ts'
-import { healthOf, hungOf, type LoopActivity, PollerView } from './status.ts'
+import { PollerView } from './status.ts'
 
 /**
  * The loop around the walk: take the lease, wait for the planned instant, poll, learn, report, again. It spends nothing

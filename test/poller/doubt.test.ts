@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { failingMsMax, lastingFailure, PollerView } from '../../src/poller/status.ts'
+import { failingMsMax, lastingFailure } from '../../src/poller/health.ts'
+import { PollerView } from '../../src/poller/status.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { createSourceStatus } from '../../src/store/source-status.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'

@@ -6,7 +6,7 @@ import {
   hungOf,
   type LoopActivity,
   lateMsMax,
-} from '../../src/poller/status.ts'
+} from '../../src/poller/health.ts'
 import { type PollerStatus, startingStatus } from '../../src/store/source-status.ts'
 
 const nowMs = 1_000_000_000

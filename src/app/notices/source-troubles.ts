@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import { formatDuration } from '../../lib/duration.ts'
-import { failingMsMax, lastingFailure, overdueMs } from '../../poller/status.ts'
+import { failingMsMax, lastingFailure, overdueMs } from '../../poller/health.ts'
 import type { NoticeStore } from '../../store/notices.ts'
 import type { QuarantineCounts } from '../../store/quarantine.ts'
 import type { PollerStatus } from '../../store/source-status.ts'

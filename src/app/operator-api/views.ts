@@ -19,7 +19,7 @@ import type { DeadLetter as StoredDeadLetter } from '../../delivery/records/dead
 import type { JobHistory } from '../../delivery/records/delivery-log.ts'
 import type { AlertSummary, JobState, JobView } from '../../delivery/records/job-view.ts'
 import type { LetterGroups } from '../../delivery/records/letter-groups.ts'
-import { lastingFailure, overdueMs } from '../../poller/status.ts'
+import { lastingFailure, overdueMs } from '../../poller/health.ts'
 import type { BudgetDay, DecisionReason } from '../../schedule/schedule.ts'
 import type { Quarantined } from '../../store/quarantine.ts'
 import type { PollerState, PollerStatus } from '../../store/source-status.ts'
