@@ -1,4 +1,3 @@
-import * as z from 'zod'
 import type { Scope, ScopeFacts } from '../walk/scope.ts'
 import type { Stretch } from '../walk/stretch.ts'
 import type { Mark } from '../walk/walk.ts'
@@ -7,6 +6,7 @@ import { sourceKeys, unitsKeptMs } from './keys.ts'
 import { LeaseLost } from './lease.ts'
 import { type Quarantined, type QuarantineLimits, quarantineLimits } from './quarantine.ts'
 import type { RedisClient } from './redis.ts'
+import { commitAnswer, lookAnswer, openAnswer, scopeSchema, stretchesSchema } from './walk-answers.ts'
 import { commitArgs, commitScript, lookScript, openScript } from './walk-scripts.ts'
 
 /**
@@ -201,9 +201,16 @@ export function createWalkState(options: WalkStateOptions): WalkState {
         8,
         ...[meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes, keys.seenByHalfHour],
         ...commitArgs.inOrder({
-          ...{ baseId: base.id, baseVersion: base.version, lookedAtServer: base.server ?? '' },
-          ...{ changeJson: toWire(change), callerMs: change.nowMs },
-          ...{ seenWindowMs, forgetMax, badMax: limits.rowsMax, badBytesMax: limits.bytesMax, rowsKept },
+          baseId: base.id,
+          baseVersion: base.version,
+          lookedAtServer: base.server ?? '',
+          changeJson: toWire(change),
+          callerMs: change.nowMs,
+          seenWindowMs,
+          forgetMax,
+          badMax: limits.rowsMax,
+          badBytesMax: limits.bytesMax,
+          rowsKept,
           halfHour: halfHourField(change.nowMs),
           oldestHalfHour: (change.nowMs - unitsKeptMs) / halfHourMs,
         }),
@@ -220,29 +227,6 @@ export function createWalkState(options: WalkStateOptions): WalkState {
     },
   }
 }
-
-const scopeSchema: z.ZodType<Scope> = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('all') }),
-  z.object({ kind: z.literal('since'), sinceMs: z.number() }),
-  z.object({
-    kind: z.literal('from'),
-    sinceMs: z.number(),
-    history: z.number().nullable(),
-    beneath: z.number().optional(),
-  }),
-])
-const stretchesSchema: z.ZodType<readonly Stretch[]> = z.array(
-  z.object({ run: z.number(), frontier: z.string(), end: z.number(), total: z.number() }),
-)
-const openAnswer = z.tuple([z.number(), z.number(), z.array(z.string()), z.string()])
-const scores = z.array(z.string().nullable())
-const lookAnswer = z.tuple([z.array(z.string()), z.string(), scores, scores, scores, z.string()])
-const commitAnswer = z.tuple([
-  z.enum(['done', 'raced', 'replaced', 'lost']),
-  z.number(),
-  z.number(),
-  z.number(),
-])
 
 function toMark(seenAt: string | null | undefined, run: string | null | undefined): Mark {
   if (typeof seenAt !== 'string') return 'new'
