@@ -4,11 +4,13 @@ import { waits } from '../lib/waits.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
 import type { ApiLimit, Purpose } from '../telemetry/metrics.ts'
 import { daysAround, joinAccount, spendingKeys, unitsKeyOf } from './account.ts'
+import { type ApiDay, readApiDay, writeApiDay } from './api-day.ts'
+import { type DayUse, numbersOf } from './day-use.ts'
 import { countsByHalfHour, firstHalfOf, halfHourField, halfHourMs, sumSince } from './half-hours.ts'
 import { holdMs } from './hold.ts'
 import { joinedUnitsKey, leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
 import { createKnownUnits, type KnownUnits } from './known-units.ts'
-import { afterSpent, dayMs, dayStart, otherDay } from './ledger-days.ts'
+import { afterSpent, otherDay } from './ledger-days.ts'
 import {
   endedScript,
   heldScript,
@@ -59,16 +61,6 @@ export interface Ledger {
   usedSince(fromMs: number): Promise<number | undefined>
 }
 
-/** The API's own budget day, as its answers showed it. */
-interface ApiDay {
-  readonly day: BudgetDay
-  readonly used: number
-  /** Those that were spent since this day is counted. */
-  readonly byPurpose: DayUse['byPurpose']
-  /** Counted from its start, and not from some instant within it. */
-  readonly whole: boolean
-}
-
 interface ReserveRequest {
   /** Units, at least 1. */
   readonly cost: number
@@ -115,11 +107,6 @@ export type Reservation =
 export interface Hold {
   readonly limit: ApiLimit
   readonly untilMs: number
-}
-
-export interface DayUse {
-  readonly used: number
-  readonly byPurpose: Readonly<Partial<Record<Purpose, number>>>
 }
 
 interface LedgerOptions {
@@ -192,8 +179,14 @@ export function createLedger(options: LedgerOptions): Ledger {
         requestsMax: leaveFresh
           ? besidePolls(purpose, options.requestsPerMinute, options.sources?.())
           : options.requestsPerMinute,
-        ...{ cost, purpose, minuteMs: rateMinuteMs, keptMs: unitsKeptMs },
-        ...{ leaseToken, request: name, callerMs: nowMs, halfHour: halfHourField(nowMs) },
+        cost,
+        purpose,
+        minuteMs: rateMinuteMs,
+        keptMs: unitsKeptMs,
+        leaseToken,
+        request: name,
+        callerMs: nowMs,
+        halfHour: halfHourField(nowMs),
         holdMsMax: waits.apiHold.maxMs,
         account: options.account ?? '',
         purposeUnitsMax: request.purposeUnitsMax ?? -1,
@@ -255,27 +248,8 @@ export function createLedger(options: LedgerOptions): Ledger {
       ]
       return limit === '' ? undefined : { limit, untilMs: clock.now() + waitMs }
     },
-    async countApiDay(reset) {
-      await redis.del(keys.apiDay)
-      if (reset !== null)
-        await redis.hset(keys.apiDay, {
-          resetsAtMs: Math.round(reset.atMs),
-          sinceMs: clock.now(),
-          startMs: dayStart(Math.round(reset.atMs), clock.now()),
-          used: reset.used,
-        })
-    },
-    async apiDay() {
-      const { resetsAtMs, sinceMs, startMs, used, ...rest } = await redis.hgetall(keys.apiDay)
-      if (![resetsAtMs, sinceMs, startMs, used].every((text) => Math.abs(Number(text)) <= instantMsMax))
-        return undefined
-      const start = dayStart(Number(resetsAtMs), clock.now())
-      const day = { key: new Date(start).toISOString(), startMs: start, endMs: start + dayMs }
-      const whole = Number(sinceMs) <= start
-      if (Number(startMs) !== start) return { day, used: 0, byPurpose: {}, whole }
-      const purposes = Object.entries(rest).map(([name, count]) => [name.replace('for:', ''), count] as const)
-      return { day, used: Number(used), byPurpose: numbersOf(purposes), whole }
-    },
+    countApiDay: (reset) => writeApiDay(redis, keys.apiDay, reset, clock),
+    apiDay: () => readApiDay(redis, keys.apiDay, clock),
   }
 
   async function storeHold(hold: Hold): Promise<void> {
@@ -289,9 +263,3 @@ const joinsMax = 5
 /** How far an instant may be from its half hour, see `usedSince`. */
 const halfHourSlackMs = 60_000
 const noPolls: readonly Purpose[] = [...lookups, 'rules']
-/** The largest instant that a Date can represent. */
-const instantMsMax = 8.64e15
-
-function numbersOf(fields: readonly (readonly [name: string, count: string])[]): DayUse['byPurpose'] {
-  return Object.fromEntries(fields.map(([name, count]) => [name, Number(count)]))
-}
