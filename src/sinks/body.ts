@@ -4,6 +4,7 @@ import { oneLine } from '../alert/text.ts'
 import { given } from '../lib/given.ts'
 import { looksLikeToken } from '../lib/secret.ts'
 import { namedSecretsIn } from '../telemetry/named-secrets.ts'
+import { credentialsIn } from './secret-url.ts'
 import type { Parcel } from './sink.ts'
 import { escapingOf } from './template/escaping.ts'
 import { createTemplate } from './template/template.ts'
@@ -33,7 +34,12 @@ export function bodyWriter(options: BodyOptions, display: Display): BodyWriter {
   const { format, template: text, contentType = 'application/json' } = options
   if (text !== undefined) {
     const template = createTemplate(text, escapingOf(contentType), display)
-    const tokens = [...(text.match(words) ?? []).filter(looksLikeToken), ...namedSecretsIn(text)]
+    const named = namedSecretsIn(text)
+    const tokens = [
+      ...(text.match(words) ?? []).filter(looksLikeToken),
+      ...named,
+      ...named.flatMap(credentialsIn),
+    ]
     return { contentType, tokens, write: (parcel) => template.render(parcel) }
   }
   return format === 'cloudevents'

@@ -62,6 +62,12 @@ test.each([
     'river/canary',
   ],
   ['text/xml', '<m><Secret>rivercanary</Secret><t>{{ headline }}</t></m>', 'rivercanary'],
+  // Generated passwords have signs in them, also those that mean something in JSON, XML or a template.
+  ['application/json', '{ "password": "river{!canary" }', 'river{!canary'],
+  ['application/json', String.raw`{ "password": "ri\"ver\\canary{" }`, String.raw`ri"ver\canary{`],
+  ['text/xml', '<m><password xsi:type="xsd:string">ri"ver{canary</password></m>', 'ri"ver{canary'],
+  ['text/xml', '<m><password><![CDATA[ri<ver&canary]]></password></m>', 'ri<ver&canary'],
+  ['application/json', '{ "Authorization": "Bearer rivercanary" }', 'rivercanary'],
 ])(
   'what a template in %s gives a name that sounds secret is not shown',
   async (contentType, template, secret) => {
