@@ -190,10 +190,11 @@ function refusal(
   unitsShare: number,
 ): string {
   if (refused.limit === 'lease') return 'Nothing was sent.'
-  const { limit, held, ofPurpose, retryAtMs } = refused
-  const left = formatDuration(Math.max(0, retryAtMs - systemClock.now()))
-  const again = `It is worth asking again in ${left}. Nothing was sent.`
-  const cost = `${units} ${units === 1 ? 'unit' : 'units'}`
+  const { limit, held, ofPurpose, purposeUnitsLeft = 0, retryAtMs } = refused
+  const wait = formatDuration(Math.max(0, retryAtMs - systemClock.now()))
+  const again = `It is worth asking again in ${wait}. Nothing was sent.`
+  const cost = counted(units)
+  const left = purposeUnitsLeft === 0 ? 'none' : `only ${counted(purposeUnitsLeft)}`
   const percent = `${Math.round(unitsShare * 100)} % of ${unitsPerDay}`
   if (held)
     return `The API asked to wait (${limit === 'budget' ? "the day's budget" : 'requests a minute'}). ${again}`
@@ -201,8 +202,12 @@ function refusal(
   if (ofPurpose && units > Math.floor(unitsPerDay * unitsShare))
     return `This call costs ${cost}, more than lookups may ever use of a day (${percent}): raise context.unitsShare of the source. Nothing was sent.`
   return ofPurpose
-    ? `This call costs ${cost}, and lookups have none left of what they may use of a day (${percent}). ${again}`
+    ? `This call costs ${cost}, and lookups have ${left} left of what they may use of a day (${percent}). ${again}`
     : `This call costs ${cost}, and what is left of the day's ${unitsPerDay} is for polling. ${again}`
+}
+
+function counted(units: number): string {
+  return `${units} ${units === 1 ? 'unit' : 'units'}`
 }
 
 function sentence(message: string): string {

@@ -8,7 +8,8 @@ export type ReserveReply = [
   limit: 'minute' | 'budget',
   wait: number,
   used: number,
-  apiDayUsed?: number,
+  /** ok: used of the API's own day; share: used of what the purpose may use. */
+  more?: number,
 ]
 
 /**
@@ -59,7 +60,7 @@ export const reserveArgs = namedArgs(
  * ARGV reserveArgs, then for each day that is charged what the caller knows to be used of it: Redis may have lost that
  * Moved: the source now counts in the ledger of another account; the caller has to join that one first.
  * Returns {kind, limit, wait in ms (kind spent or share: which of the days is full, from 1), units used of the day, and where
- *   it is ok those of the API's own day, or -1}
+ *   it is ok those of the API's own day, or -1; where it is share, those of the purposes}
  */
 export const reserveScript = `${holdLeft}${joinedUnits}
 ${reserveArgs.locals}
@@ -90,7 +91,7 @@ for day = 1, #days do
   if usedOf(day) + cost > tonumber(unitsMax) then return {'spent', 'budget', day, used} end
   local share = 0
   for name in string.gmatch(purposes, '%S+') do share = share + (redis.call('HGET', days[day], name) or 0) end
-  if purposeUnitsMax ~= '-1' and share + cost > tonumber(purposeUnitsMax) then return {'share', 'budget', day, used} end
+  if purposeUnitsMax ~= '-1' and share + cost > tonumber(purposeUnitsMax) then return {'share', 'budget', day, used, share} end
 end
 local dayMs = 86400000
 local reset = tonumber(redis.call('HGET', apiDay, 'resetsAtMs'))

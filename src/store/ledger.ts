@@ -99,6 +99,8 @@ export type Reservation =
       /** The reason is an earlier 429 of the API, not our own count. */
       readonly held: boolean
       readonly ofPurpose?: true // only `purposeUnitsMax` is used up
+      /** Of those: fewer than the call costs, perhaps some. */
+      readonly purposeUnitsLeft?: number
       /** When to try again, by the clock of this machine. */
       readonly retryAtMs: number
       readonly unitsUsed: number
@@ -196,15 +198,16 @@ export function createLedger(options: LedgerOptions): Ledger {
         firstHalf: firstHalfOf(day),
       })
       const reply = await evalReserve(names, [...args, ...charged.map((key) => known.of(keys.units(key)))])
-      const [kind, limit, waitMs, unitsUsed, apiDayUsed = -1] = reply
+      const [kind, limit, waitMs, unitsUsed, more = -1] = reply
       known.note(keys.units(day.key), unitsUsed)
       if (kind === 'ok') {
         if (other) known.note(keys.units(other.key), known.of(keys.units(other.key)) + cost)
         const unitsLeft = Math.max(0, options.unitsPerDay - unitsUsed)
-        return { ok: true, request: name, unitsUsed, unitsLeft, ...(apiDayUsed < 0 ? {} : { apiDayUsed }) }
+        return { ok: true, request: name, unitsUsed, unitsLeft, ...(more < 0 ? {} : { apiDayUsed: more }) }
       }
       if (kind === 'lease') return { ok: false, limit: 'lease', unitsUsed }
-      const ofPurpose = kind === 'share' ? { ofPurpose: true as const } : {}
+      const purposeUnitsLeft = Math.max(0, (request.purposeUnitsMax ?? 0) - more)
+      const ofPurpose = kind === 'share' ? { ofPurpose: true as const, purposeUnitsLeft } : {}
       const retryAtMs = kind === 'spent' || kind === 'share' ? afterSpent(day, other, waitMs) : nowMs + waitMs
       return { ok: false, limit, held: kind === 'held', ...ofPurpose, retryAtMs, unitsUsed }
     },

@@ -162,6 +162,19 @@ describe('api', () => {
     expect(prefix).not.toBe(polled.prefix)
   })
 
+  it('says how many units lookups have left where a call costs more than those, which a cheaper call may still use', async () => {
+    const sandbox = await startSandbox()
+    const { file } = configOf(sandbox.url, { units: 40 })
+    const asked = (path: string) => run('GET', `/api/v1/instruments/101${path}`, '--config', file)
+    expect((await asked('/ownership')).code).toBe(0)
+    expect((await asked('')).code).toBe(0)
+    expect((await asked('/ownership')).err).toMatch(
+      /^This call costs 5 units, and lookups have only 1 unit left of what they may use of a day \(20 % of 40\)\. /,
+    )
+    expect((await run('GET', '/api/v1/macro', '--config', file)).code).toBe(0)
+    expect((await run('GET', '/api/v1/macro', '--config', file)).err).toContain('lookups have none left')
+  })
+
   it('counts with the units that the API grants, where its refusals showed less than the config says', async () => {
     const sandbox = await startSandbox()
     const { file, prefix } = configOf(sandbox.url, { units: 1_000 })

@@ -33,8 +33,12 @@ describe('a purpose with a share of its own', () => {
     const asked = await Promise.all([main, spare, main].map((each) => each.reserve({ ...lookup, cost: 2 })))
     expect(asked.map(({ ok }) => ok).sort()).toEqual([false, true, true])
     expect(await spare.reserve({ ...lookup, cost: 1 })).toMatchObject({
-      ...{ ok: false, limit: 'budget', held: false, ofPurpose: true, unitsUsed: 4 },
+      ...{ ok: false, limit: 'budget', held: false, ofPurpose: true, purposeUnitsLeft: 0, unitsUsed: 4 },
       retryAtMs: utcDay(noonMs).endMs,
+    })
+    // One that costs more than is left is refused, too.
+    expect(await main.reserve({ ...lookup, purposeUnitsMax: 6, cost: 5 })).toMatchObject({
+      ...{ ok: false, limit: 'budget', ofPurpose: true, purposeUnitsLeft: 2, unitsUsed: 4 },
     })
     expect(await main.reserve({ cost: 5, purpose: 'poll' })).toMatchObject({ ok: true, unitsUsed: 9 })
     const later = { ...lookup, purposeUnitsMax: 10, cost: 1 }
