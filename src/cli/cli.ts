@@ -82,9 +82,8 @@ const load: Readonly<Record<CommandName, () => Promise<Command>>> = {
   },
   api: async () => (await import('./api.ts')).apiCommand(),
   async completion() {
-    const others = commandNames.filter((name) => name !== 'completion')
     const { completionCommand } = await import('./completion.ts')
-    return completionCommand(() => Promise.all(others.map((name) => load[name]())))
+    return completionCommand(() => Promise.all(commandNames.map((name) => load[name]())))
   },
   sandbox: async () => (await import('./sandbox.ts')).sandboxCommand(),
   demo: async () => (await import('./demo.ts')).demoCommand(),

@@ -34,7 +34,13 @@ function wordsOf(command: Command): Words {
     name: command.name(),
     does: command.description(),
     options: [...longs].map(([long, does]) => ({ long, does })),
-    words: [...new Set([...command.commands.map((each) => each.name()), ...actions.map(([word]) => word)])],
+    words: [
+      ...new Set([
+        ...command.commands.map((each) => each.name()),
+        ...actions.map(([word]) => word),
+        ...(action?.argChoices ?? []),
+      ]),
+    ],
   }
 }
 

@@ -12,6 +12,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { UserError } from '../../src/lib/errors.ts'
 import { sandboxToken } from '../../src/sandbox/sandbox.ts'
 import { run } from '../support/cli.ts'
+import { asSystemdReads } from '../support/environment-file.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { startSlackReceiver } from '../support/slack-receiver.ts'
 import { startSmtpReceiver } from '../support/smtp-receiver.ts'
@@ -33,15 +34,9 @@ const read = (name: string) => readFileSync(at(name), 'utf8')
 const dollar = `https://a.example/\${x}`
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
-/** What `check-config` says with the variables of the environment file set. */
+/** What `check-config` says where systemd has set the variables of the environment file. */
 function check(name: string, environment = '') {
-  const typed = Object.fromEntries(
-    [...environment.matchAll(/^(\w+)='(.*)'$/gm)].map(([, key = '', value = '']) => [
-      key,
-      value.replaceAll("'\\''", "'"),
-    ]),
-  )
-  return loadConfig(at(name), { ...process.env, ...typed })
+  return loadConfig(at(name), { ...process.env, ...asSystemdReads(environment) })
 }
 
 describe('init with options', () => {
@@ -199,7 +194,7 @@ describe('init with options', () => {
   it('makes a signing secret where there is none, and several sinks of a type, in files that can be used as they are', async () => {
     vi.stubEnv('MARKET_DATA_TOKEN', 'token')
     vi.stubEnv('WEBHOOK_SECRET', '')
-    const withToken = "https://c.example/in?token=canary'$x"
+    const withToken = `https://c.example/in?token=canary'$x"\``
     const sinks = [dollar, 'https://b.example,concurrency=3', withToken].flatMap((url) => [
       '--sink',
       `webhook,url=${url}`,

@@ -27,8 +27,13 @@ routes:                         # every route that matches applies; an alert goe
 /** For a shell (`set -a; . FILE`), systemd's EnvironmentFile and compose's env_file. */
 export function environmentText(variables: Readonly<Record<string, string>>): string {
   return Object.entries(variables)
-    .map(([name, value]) => `${name}='${value.replaceAll("'", "'\\''")}'\n`)
+    .map(([name, value]) => `${name}=${quoted(value)}\n`)
     .join('')
+}
+
+/** Within single quotes all is literal. A value with a quote takes double ones: all three read them alike, but `'\''` is two quotes to systemd. */
+function quoted(value: string): string {
+  return value.includes("'") ? `"${value.replaceAll(/["\\`$]/g, '\\$&')}"` : `'${value}'`
 }
 
 function partText({ name, entries }: Part): string {
