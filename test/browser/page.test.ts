@@ -352,8 +352,9 @@ describe('a button', () => {
     await page.getByRole('button', { name: 'Add a silence' }).click()
     await carryOut(page, /^Say which alerts/)
     // As it is copied from elsewhere: with spaces it would fit no alert.
-    await page.getByLabel('Symbol').fill(' ')
-    await page.getByLabel('Kind').fill(' price ')
+    const box = page.getByRole('dialog')
+    await box.getByLabel('Symbol').fill(' ')
+    await box.getByLabel('Kind').fill(' price ')
     await page.getByLabel('Why').fill('they migrate')
     await carryOut(page, /^Done: silenced until/)
     await close(page)
@@ -804,6 +805,19 @@ describe('the page lives', () => {
     const { page: shared } = await open(page.url())
     expect(await shared.locator('.alerts > li').count()).toBe(1)
     expect(await shared.getByLabel('Id', { exact: true }).inputValue()).toBe(String(wanted?.id))
+  })
+
+  it('a time is typed into the search in one go, and no more text than the search takes', async () => {
+    const { url } = await rig(204)
+    const { page } = await open(`${url}/`)
+    await page.locator('.search summary').click()
+    await page.getByLabel('From', { exact: true }).focus()
+    // The same whether the browser asks for the day first or for the month, and for the half of the day or not.
+    await page.keyboard.type('111120260845A')
+    expect(await page.getByLabel('From', { exact: true }).inputValue()).toBe('2026-11-11T08:45')
+    await page.getByLabel('Symbol', { exact: true }).focus()
+    await page.keyboard.insertText('x'.repeat(201))
+    expect(await page.getByLabel('Symbol', { exact: true }).inputValue()).toBe('x'.repeat(200))
   })
 
   it('what is typed into the search stays while news come, and is forgotten elsewhere', async () => {

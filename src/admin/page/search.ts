@@ -25,14 +25,15 @@ export function searchForm(filter: DeliveriesFilter, { sinks, sources }: SearchN
   const { search, any, idForm, labels } = searchWords[words.language]
   const { cursor: _, ...asked } = filter
   const typed = (name: 'symbol' | 'kind' | 'rule' | 'id', more?: HtmlPart) =>
-    html`<label>${labels[name]}<input name="${name}" value="${[filter[name] ?? []].flat()[0] ?? ''}" dir="auto" autocomplete="off" spellcheck="false"${more}></label>`
+    html`<label>${labels[name]}<input name="${name}" value="${[filter[name] ?? []].flat()[0] ?? ''}" maxlength="200" dir="auto" autocomplete="off" spellcheck="false"${more}></label>`
   const chosen = (name: 'sink' | 'source' | 'state', options: readonly (readonly [string, string])[]) =>
     html`<label>${labels[name]}<select name="${name}"><option value="">${any}</option>${options.map(
       ([value, text]) =>
         html`<option value="${value}"${value === filter[name] ? html` selected` : null}>${text}</option>`,
     )}</select></label>`
+  // The last time lets browsers go on to the hour after four digits of a year: most take six.
   const timed = (name: 'since' | 'until') =>
-    html`<label>${labels[name]}<input type="datetime-local" name="${name}" value="${localOf(filter[`${name}Ms`], times.timeZone)}" title="${times.timeZone}"></label>`
+    html`<label>${labels[name]}<input type="datetime-local" name="${name}" value="${localOf(filter[`${name}Ms`], times.timeZone)}" max="9999-12-31T23:59" title="${times.timeZone}"></label>`
   const stateText = (state: RowState) => (state === 'delayed' ? words.sentLater : words.rowStates[state])
   return html`<details class="search"${Object.keys(asked).length > 0 ? html` open` : null}><summary>${search}</summary>
 <form role="search" action="/#deliveries">
@@ -51,7 +52,9 @@ export function fromForm(name: string, value: unknown, timeZone: string): unknow
   if (typeof value !== 'string') return value
   const text = value.trim()
   const isLocal = (name === 'since' || name === 'until') && localTime.test(text)
-  return isLocal ? new Date(instantOf(Date.parse(`${text}Z`), timeZone)).toISOString() : text
+  // Not of `25:00`, which may stand in an address, if not in the form.
+  const wallMs = isLocal ? Date.parse(`${text}Z`) : Number.NaN
+  return Number.isNaN(wallMs) ? text : new Date(instantOf(wallMs, timeZone)).toISOString()
 }
 
 const localTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?$/

@@ -385,6 +385,15 @@ describe('the latest alerts', () => {
     expect((await page({}, '/?state=dead')).text).toContain('<option value="dead" selected>')
     expect((await page({}, '/')).text).toContain('<details class="search">')
   })
+
+  test.each(['2026-11-21T25:00', '2026-13-01T10:00', '0099-01-01T00:00', '٢٠٢٦-11-21T08:45'])(
+    'are all of them where the address has a time that no clock shows: %s',
+    async (time) => {
+      const { response, calls } = await page({}, encodeURI(`/?since=${time}&state=dead`))
+      expect(response.statusCode).toBe(200)
+      expect(calls).toContainEqual(['search', { state: 'dead', limit: deliveryRowsMax }])
+    },
+  )
 })
 
 describe('when something is away', () => {
