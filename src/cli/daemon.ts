@@ -6,6 +6,7 @@ import { type LoadedHttp, loadHttp } from '../config/load-http.ts'
 import { formatMistake } from '../config/mistake.ts'
 import { isPlain } from '../config/plain.ts'
 import { NotFoundError, UserError } from '../lib/errors.ts'
+import { hostPort } from '../lib/host-port.ts'
 import { tokenProblem } from '../lib/secret.ts'
 import { printable } from '../telemetry/printable.ts'
 import { timeZoneHeader, versionHeader } from '../telemetry/version.ts'
@@ -223,7 +224,7 @@ function baseOf(url: string | undefined, { listen }: Extract<LoadedHttp, { ok: t
   if (url !== undefined) return url
   // A bridge that listens on every address also listens on the loopback one.
   const host = ['0.0.0.0', '::'].includes(listen.host) ? '127.0.0.1' : listen.host
-  return `http://${host.includes(':') ? `[${host}]` : host}:${listen.port}`
+  return `http://${hostPort({ host, port: listen.port })}`
 }
 
 function queryOf(query: Record<string, string | undefined>): string {

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { property } from '../alert/json.ts'
 import { secretField } from '../lib/fields.ts'
+import { hostPort } from '../lib/host-port.ts'
 import type { Secret } from '../lib/secret.ts'
 import { tlsField } from '../sinks/common-config.ts'
 
@@ -173,10 +174,7 @@ function showRedis(redis: RedisConfig): unknown {
     }
     case 'sentinel': {
       const { mode: _, sentinels, ...rest } = redis
-      const addresses = sentinels.map(
-        ({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`,
-      )
-      return { sentinels: addresses, ...rest }
+      return { sentinels: sentinels.map(hostPort), ...rest }
     }
   }
 }

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { domainToASCII } from 'node:url'
 import * as z from 'zod'
 import { durationWithin, tokenField } from '../lib/fields.ts'
+import { hostPort } from '../lib/host-port.ts'
 import { checkedSecret, httpUrlProblem } from '../sinks/common-config.ts'
 import { sinkConfigSchema } from '../sinks/sink-config.ts'
 import { logLevels } from '../telemetry/log-level.ts'
@@ -31,10 +32,7 @@ const tokenOrWords = checkedSecret((text) =>
 )
 
 const listenWords = 'expected host:port, such as 127.0.0.1:8080, [::1]:8080 or :8080'
-const listenField = z
-  .string(listenWords)
-  .transform(parseListen)
-  .meta({ show: ({ host, port }: Listen) => `${host.includes(':') ? `[${host}]` : host}:${port}` })
+const listenField = z.string(listenWords).transform(parseListen).meta({ show: hostPort })
 
 const hostWords = 'expected a host name without scheme and port, such as bridge.example.com'
 const hostField = z.string(hostWords).transform(parseHost)

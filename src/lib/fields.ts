@@ -45,12 +45,3 @@ export const tokenField = secretField
     if (message !== undefined) context.addIssue({ code: 'custom', message, input: secret })
   })
   .meta({ fieldKind: 'secret' })
-
-/** The path of a file; the loader resolves a relative one from the folder of the config. */
-export const pathField = z.string().min(1).meta({ fieldKind: 'path' })
-
-/**
- * Whether a sink may talk to private, loopback and link-local addresses: never, always (but for those of metadata
- * services), or these CIDRs only.
- */
-export const allowPrivateNetworksField = z.union([z.boolean(), z.array(z.string()).min(1)]).default(false)

@@ -1,8 +1,17 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import * as z from 'zod'
-import { allowPrivateNetworksField, durationWithin, pathField, secretField } from '../lib/fields.ts'
+import { durationWithin, secretField } from '../lib/fields.ts'
 import type { Secret } from '../lib/secret.ts'
+
+/** The path of a file; the loader resolves a relative one from the folder of the config. */
+const pathField = z.string().min(1).meta({ fieldKind: 'path' })
+
+/**
+ * Whether a sink may talk to private, loopback and link-local addresses: never, always (but for those of metadata
+ * services), or these CIDRs only.
+ */
+const allowPrivateNetworksField = z.union([z.boolean(), z.array(z.string()).min(1)]).default(false)
 
 /**
  * What the config of every sink has in common. Each sink spreads `commonSinkFields` into a strict object of its own and

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import type { RedisOptions as DriverOptions, Redis } from 'ioredis'
 import { UserError } from '../lib/errors.ts'
+import { hostPort } from '../lib/host-port.ts'
 import type { Secret } from '../lib/secret.ts'
 import { replyText } from './redis-errors.ts'
 
@@ -161,17 +162,12 @@ export function parseAddress(secret: string | Secret): Address {
 
 /** The place without its credentials, for logs. */
 export function describeTarget(target: RedisTarget): string {
-  if ('sentinels' in target)
-    return `sentinels ${target.sentinels.map(hostPortText).join(', ')} (${target.name})`
+  if ('sentinels' in target) return `sentinels ${target.sentinels.map(hostPort).join(', ')} (${target.name})`
   const urls = 'cluster' in target ? target.cluster : [target.url]
   return urls
     .map((url) => parseAddress(url))
     .map(({ path, host, port }) => path ?? `${host}:${port}`)
     .join(', ')
-}
-
-function hostPortText({ host, port }: HostPort): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 const addressHelp =
