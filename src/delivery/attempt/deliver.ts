@@ -9,6 +9,7 @@ import { parcelOf } from '../../sinks/sink.ts'
 import { abortAlong } from '../../sinks/transport/abort-along.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { Acknowledged } from '../acknowledgement/acknowledged.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 import type { Batcher } from '../message/batcher.ts'
 import { waitsUntil } from '../message/digest.ts'
 import type { Member, MemberResult } from '../message/messenger.ts'
@@ -219,20 +220,19 @@ async function sendAlone(member: Member, deps: SendDeps): Promise<MemberResult> 
   return { step: 'sent', outcome, startedAtMs, durationMs, reportsToCircuit: true, random: Math.random }
 }
 
-const fenceTimeoutMs = 5_000
 /** A sink ends its attempt at its own limit; if it does not, delivery stops waiting so much later. */
 const overtimeMs = 2_000
 
 /** How long a send that is about to begin may take at most. */
 export function sendMsMax({ timeoutMs }: Pick<SinkSettings, 'timeoutMs'>): number {
-  return fenceTimeoutMs + timeoutMs + overtimeMs
+  return commandTimeoutMs + timeoutMs + overtimeMs
 }
 
 async function claim(job: LockedJob, { requestedAtMs }: DeliveryJob): Promise<OwnFields | undefined> {
   try {
     const claimed = job.claim(requestedAtMs)
     return claimed instanceof Promise
-      ? await within(fenceTimeoutMs, 'making sure of the lock', claimed)
+      ? await within(commandTimeoutMs, 'making sure of the lock', claimed)
       : claimed
   } catch {
     return undefined

@@ -6,6 +6,7 @@ import { within } from '../../lib/time-limit.ts'
 import { redisErrorText } from '../../store/redis-errors.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { BreakerEvent } from '../circuit/breaker.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 import { type JobDelivery, type JobFields, noFields } from '../queue/job-fields.ts'
 import type { AlertJob } from '../queue/queues.ts'
 import { type AttemptRecord, attemptRecord, tooOldText } from '../records/attempt-record.ts'
@@ -247,13 +248,10 @@ async function storeDue(
   }
 }
 
-const keepTimeoutMs = 5_000
-const moveTimeoutMs = 5_000
-
 /** Without a record of the attempt the delivery still continues. */
 async function keep(job: AlertJob, record: AttemptRecord, deps: ProcessorDeps): Promise<void> {
   try {
-    await within(keepTimeoutMs, 'storing the record', job.log(JSON.stringify(record)))
+    await within(commandTimeoutMs, 'storing the record', job.log(JSON.stringify(record)))
   } catch (error) {
     deps.log.warn({ sink: deps.sink.name, reason: redisErrorText(error) }, 'attempt not recorded')
   }
@@ -272,7 +270,7 @@ async function delay(job: AlertJob, token: string, delayMs: number, deps: Proces
 
 async function moved(move: Promise<unknown>, deps: ProcessorDeps): Promise<void> {
   try {
-    await within(moveTimeoutMs, 'moving the job', move)
+    await within(commandTimeoutMs, 'moving the job', move)
   } catch (error) {
     deps.log.debug(
       { sink: deps.sink.name, reason: toError(error).name },

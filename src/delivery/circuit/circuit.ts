@@ -5,6 +5,7 @@ import type { BreakerStore, StoredBreaker } from '../../store/breakers.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { type BestEffort, bestEffortFor } from '../best-effort.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 import type { AlertQueue } from '../queue/queues.ts'
 import { promoteDelayed } from '../queue/view.ts'
 import type { QueueSettings, Tuning } from '../settings.ts'
@@ -289,6 +290,5 @@ export class Circuit {
   }
 }
 
-const commandTimeoutMs = 5_000
 /** After so many looks without a confirmation, the process that opened the breaker is gone. */
 const looksMissed = 12

@@ -1,4 +1,5 @@
 import { within } from '../../lib/time-limit.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 import type { AlertJob, AlertQueue } from '../queue/queues.ts'
 
 /**
@@ -7,14 +8,18 @@ import type { AlertJob, AlertQueue } from '../queue/queues.ts'
  * and delayed jobs, moves one to the front, and counts no attempt.
  */
 export async function chooseProbe(queue: AlertQueue, turn: number, random = Math.random): Promise<boolean> {
-  return within(timeoutMs, 'choosing a probe', choose(queue, turns[turn % turns.length] ?? 'front', random))
+  return within(
+    commandTimeoutMs,
+    'choosing a probe',
+    choose(queue, turns[turn % turns.length] ?? 'front', random),
+  )
 }
 
 /** If no job waits, promotes a delayed one that was tried before; false where there is none. */
 export async function seekProbe(queue: AlertQueue, turn: number, random = Math.random): Promise<boolean> {
   const kind = turns[turn % turns.length] ?? 'front'
   const seek = async () => (await waitingCount(queue)) > 0 || promoteOne(queue, kind, random)
-  return within(timeoutMs, 'seeking a probe', seek())
+  return within(commandTimeoutMs, 'seeking a probe', seek())
 }
 
 /** Seeks a probe when its time has come. */
@@ -62,8 +67,6 @@ const orderedEveryMs = 200
 
 const turns = ['front', 'newest', 'any'] as const
 type Turn = (typeof turns)[number]
-
-const timeoutMs = 5_000
 
 async function choose(queue: AlertQueue, turn: Turn, random: () => number): Promise<boolean> {
   const waiting = await waitingCount(queue)

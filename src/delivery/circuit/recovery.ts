@@ -1,6 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import { within } from '../../lib/time-limit.ts'
 import type { BreakerStore } from '../../store/breakers.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 import type { AlertQueue } from '../queue/queues.ts'
 import { promoteDelayed } from '../queue/view.ts'
 
@@ -57,6 +58,5 @@ interface RecoveryOptions {
   readonly timeoutMs: number
 }
 
-const commandTimeoutMs = 5_000
 /** More than it takes from the end of a send until its job is delayed. */
 const landingMs = 3_000

@@ -8,6 +8,7 @@ import {
 import type { RedisClient } from '../../store/redis.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { type BestEffort, bestEffortFor } from '../best-effort.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 import { digestPlanOf } from '../message/digest.ts'
 import type { AlertQueue } from '../queue/queues.ts'
 import type { SinkEntry, Tuning } from '../settings.ts'
@@ -100,7 +101,7 @@ export class StaleDelays {
 
   async #lookAtOthers(): Promise<void> {
     const { sink, queue, clock, log } = this.#options
-    const by = await within(readTimeoutMs, 'reading who delayed alerts', this.#store.read(sink.name))
+    const by = await within(commandTimeoutMs, 'reading who delayed alerts', this.#store.read(sink.name))
     if (by.held !== undefined && by.held !== this.#receiver)
       await this.#write(this.#store.endHold(sink.name, by.held, queue.toKey('limiter')))
     if (this.#looks === 0) {
@@ -136,11 +137,9 @@ export class StaleDelays {
   }
 
   #write(writing: Promise<unknown>): Promise<unknown> {
-    return within(writeTimeoutMs, 'storing who delayed alerts', writing)
+    return within(commandTimeoutMs, 'storing who delayed alerts', writing)
   }
 }
 
 const looksAtOther = 2
 const lookAgainMs = 100
-const readTimeoutMs = 5_000
-const writeTimeoutMs = 5_000

@@ -1,6 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import { settlesWithin, within } from '../../lib/time-limit.ts'
 import type { RedisClient } from '../../store/redis.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 import { ClockWatch } from '../delays/clock-watch.ts'
 import type { AlertQueue } from '../queue/queues.ts'
 import type { LockAges } from '../worker/lock-ages.ts'
@@ -150,8 +151,7 @@ export class RunningJobs {
 
 /** Whether a lock is ours, also where Redis does not say. */
 function renewed(renewing: Promise<boolean>): Promise<boolean> {
-  return within(renewTimeoutMs, 'renewing the lock', renewing).catch(() => true)
+  return within(commandTimeoutMs, 'renewing the lock', renewing).catch(() => true)
 }
 
 const lookEveryMs = 100
-const renewTimeoutMs = 5_000

@@ -1,6 +1,7 @@
 import { NotFoundError, UserError } from '../../lib/errors.ts'
 import { within } from '../../lib/time-limit.ts'
 import type { NameStore, SinkNames } from '../../store/names.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 import type { PortionOptions } from '../records/portion.ts'
 import type { PortionOrder } from '../records/selection.ts'
 import { dryStep } from './dry-run.ts'
@@ -73,7 +74,7 @@ export function createOrphans(options: OrphansOptions): Orphans {
   }
   const orphan = async (sink: string) => {
     const reading = Promise.all([unnamed(), names.served()])
-    const [found, served] = await within(readTimeoutMs, 'reading the names', reading)
+    const [found, served] = await within(commandTimeoutMs, 'reading the names', reading)
     if (found.includes(sink)) return queues.anyQueue(sink)
     if (served.has(sink) && !queues.sinks.includes(sink))
       throw new UserError(`Another process has the sink ${sink} in its config and sends its alerts.`)
@@ -82,12 +83,12 @@ export function createOrphans(options: OrphansOptions): Orphans {
   return {
     async list(known) {
       const reads = unnamed(known).then((found) => Promise.all(found.map((sink) => countsOf(options, sink))))
-      const counts = await within(readTimeoutMs, 'counting orphans', reads)
+      const counts = await within(commandTimeoutMs, 'counting orphans', reads)
       // What is being sent now may be acknowledged in a moment: alone it does not make an orphan.
       return counts.filter(({ waiting, delayed, dead }) => waiting + delayed + dead > 0)
     },
-    unserved: () => within(readTimeoutMs, 'reading the names', unnamed()),
-    names: () => within(readTimeoutMs, 'reading the names', names.sinks().then(notOurs)),
+    unserved: () => within(commandTimeoutMs, 'reading the names', unnamed()),
+    names: () => within(commandTimeoutMs, 'reading the names', names.sinks().then(notOurs)),
     async check(sink) {
       await orphan(sink)
     },
@@ -110,7 +111,6 @@ export function createOrphans(options: OrphansOptions): Orphans {
   }
 }
 
-const readTimeoutMs = 5_000
 /** No process takes so many at once. */
 const activeMax = 1_000
 

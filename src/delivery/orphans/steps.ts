@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { within } from '../../lib/time-limit.ts'
 import { stepOn } from '../bounded-steps.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 import type { AlertQueue } from '../queue/queues.ts'
 import { cursorInstant, readCursor, writeCursor } from '../records/cursor.ts'
 import type { PortionOptions } from '../records/portion.ts'
@@ -40,7 +41,6 @@ export type OrphanStep = (
 ) => Promise<number>
 
 const batchMax = 100
-const readTimeoutMs = 5_000
 const stepTimeoutMs = 10_000
 
 export async function runOrphanPortion(
@@ -87,7 +87,7 @@ async function begin(
   const counting = orphanStates.map((state) =>
     isList(state) ? redis.llen(queue.toKey(state)) : redis.zcard(queue.toKey(state)),
   )
-  const counts = await within(readTimeoutMs, 'counting an orphan', Promise.all(counting))
+  const counts = await within(commandTimeoutMs, 'counting an orphan', Promise.all(counting))
   const total = counts.reduce((sum, count) => sum + count, 0)
   return { v: 1, atMs: atMs ?? clock.now(), total, state: 0, stay: 0 }
 }
@@ -103,10 +103,10 @@ async function oldest(
   const key = queue.toKey(state)
   if (!isList(state)) {
     const reading = redis.zrange(key, String(skip), String(skip + count - 1))
-    return within(readTimeoutMs, 'reading an orphan', reading)
+    return within(commandTimeoutMs, 'reading an orphan', reading)
   }
   const ids = await within(
-    readTimeoutMs,
+    commandTimeoutMs,
     'reading an orphan',
     redis.lrange(key, -(skip + count), -(skip + 1)),
   )

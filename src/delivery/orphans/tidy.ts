@@ -2,6 +2,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { within } from '../../lib/time-limit.ts'
 import { droppedName, servedSinksKey, sinkNamesKey, targetTagsName } from '../../store/keys.ts'
 import { servedMs } from '../../store/names.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 import { type AlertQueue, deadLetterKeptMs, recordKeptMs, type SinkQueues } from '../queue/queues.ts'
 import { tidyScript } from './scripts.ts'
 
@@ -13,7 +14,6 @@ interface TidyOptions {
 }
 
 const forgetMax = 200
-const tidyTimeoutMs = 5_000
 /** What is kept of a queue beside its jobs, and is removed with its name. */
 const rest = [
   'id',
@@ -49,5 +49,5 @@ export async function tidyOrphan(
     forgetMax,
     servedMs,
   )
-  await within(tidyTimeoutMs, 'tidying up an orphan', tidying)
+  await within(commandTimeoutMs, 'tidying up an orphan', tidying)
 }

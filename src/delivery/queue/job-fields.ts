@@ -1,5 +1,6 @@
 import { within } from '../../lib/time-limit.ts'
 import type { RedisClient } from '../../store/redis.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 import { type AttemptRecord, parseAttemptRecord } from '../records/attempt-record.ts'
 import type { AlertQueue } from './queues.ts'
 
@@ -45,7 +46,7 @@ export const waitedField = 'bridge:waited'
 export function createJobFields(redis: RedisClient, queue: AlertQueue): JobFields {
   const run = (script: string, job: JobDelivery, ...given: (string | number)[]) =>
     within(
-      timeoutMs,
+      commandTimeoutMs,
       'the fields of a job',
       redis.eval(script, 1, queue.toKey(job.id), deliveryOf(job), ...given),
     )
@@ -67,15 +68,13 @@ export function createJobFields(redis: RedisClient, queue: AlertQueue): JobField
     },
     async waitedAtStall(id) {
       const reading = redis.hget(queue.toKey(id), waitedField)
-      return Number((await within(timeoutMs, 'the fields of a job', reading))?.trim() ?? 0)
+      return Number((await within(commandTimeoutMs, 'the fields of a job', reading))?.trim() ?? 0)
     },
     async waited(id, stall) {
       await run(storeScript, { id }, waitedField, stall)
     },
   }
 }
-
-const timeoutMs = 5_000
 
 /** Which of the deliveries of one alert to one target: the first, or the one that was asked for at this time. */
 function deliveryOf({ requestedAtMs }: JobDelivery): string {

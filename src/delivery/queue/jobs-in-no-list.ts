@@ -4,6 +4,7 @@ import { within } from '../../lib/time-limit.ts'
 import { createFiredAlerts } from '../../store/fired-alerts.ts'
 import { targetTagsName } from '../../store/keys.ts'
 import type { RedisClient } from '../../store/redis.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 
 /**
  * Jobs that are in no list of their queue. BullMQ's scripts are no transactions: where a user loses the right to one command, a
@@ -13,7 +14,7 @@ import type { RedisClient } from '../../store/redis.ts'
 
 /** Puts every such job of the queue among those that wait. Throws what Redis throws: then it is to be called again. */
 export async function putAllIntoQueue(redis: RedisClient, queue: Queue, prefix: string): Promise<void> {
-  const inTime = <T>(reading: Promise<T>) => within(timeoutMs, 'looking for jobs in no list', reading)
+  const inTime = <T>(reading: Promise<T>) => within(commandTimeoutMs, 'looking for jobs in no list', reading)
   const tags = [undefined, ...(await inTime(redis.smembers(queue.toKey(targetTagsName))))]
   const unended = new Set<string>()
   for await (const names of createFiredAlerts({ redis, prefix }).all()) {
@@ -46,14 +47,17 @@ async function inNoSet(redis: RedisClient, queue: Queue, ids: readonly string[])
 export async function putIntoQueue(redis: RedisClient, queue: Queue, id: string): Promise<void> {
   const names = ['wait', 'active', 'paused', 'delayed', 'completed', 'failed', 'meta', 'marker', id]
   const keys = names.map((name) => queue.toKey(name))
-  await within(timeoutMs, 'putting a job into its queue', redis.eval(putScript, keys.length, ...keys, id))
+  await within(
+    commandTimeoutMs,
+    'putting a job into its queue',
+    redis.eval(putScript, keys.length, ...keys, id),
+  )
 }
 
 interface Queue {
   toKey(name: string): string
 }
 
-const timeoutMs = 5_000
 const portionMax = 10_000
 
 /** KEYS three lists, three sets, meta, marker, job · ARGV id */

@@ -5,6 +5,7 @@ import { type StoredBreaker, storedBreaker } from '../../store/breakers.ts'
 import { holdCountMin } from '../../store/delay-origins.ts'
 import { breakerKey } from '../../store/keys.ts'
 import type { RedisClient } from '../../store/redis.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 import type { AlertQueue } from './queues.ts'
 
 /** Small reads of a sink's queue that BullMQ has no single call for. Each returns within a limit or throws. */
@@ -48,7 +49,7 @@ export async function readLaneView(options: LaneViewOptions): Promise<LaneView> 
   const holdMs = fitsLimiter ? waits.receiverHold.maxMs : Number.MAX_SAFE_INTEGER
   const given = [dueScore, activeLookedAt, rateLimit.max, windowMs, holdCountMin, holdMs]
   const reading = redis.eval(viewScript, 7, ...keys, breakerKey(prefix, queue.name), ...given)
-  const answer = await within(readTimeoutMs, 'looking at the queue', reading)
+  const answer = await within(commandTimeoutMs, 'looking at the queue', reading)
   const [paused, waiting, next, overdue, active, locked, limitedMs, breaker, breakerMs] = answer as ViewAnswer
   return {
     waiting: waiting + overdue + active - locked,
@@ -98,7 +99,7 @@ return {
 /** When a delayed job is due; undefined for any other. */
 export async function readDueMs(queue: AlertQueue, jobId: string): Promise<number | undefined> {
   const read = async () => (await queue.getBackend().client).zscore(queue.toKey('delayed'), jobId)
-  const score = await within(readTimeoutMs, 'reading when a job is due', read())
+  const score = await within(commandTimeoutMs, 'reading when a job is due', read())
   return score === null ? undefined : dueOfScore(score)
 }
 
@@ -106,7 +107,6 @@ export async function promoteDelayed(queue: AlertQueue): Promise<void> {
   await within(promoteTimeoutMs, 'promoting delayed jobs', queue.promoteJobs({ count: 1_000 }))
 }
 
-const readTimeoutMs = 5_000
 /** Due for so long by the clock that BullMQ uses; clocks of replicas differ a little. */
 const overdueMs = 30_000
 const activeLookedAt = 100

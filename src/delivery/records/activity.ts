@@ -1,5 +1,6 @@
 import { within } from '../../lib/time-limit.ts'
 import type { SinkQuarter, SinkQuarters } from '../../store/sink-quarters.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 import type { SinkQueues } from '../queue/queues.ts'
 
 /** What a sink did with its alerts, hour by hour, as far as the records are still kept. */
@@ -30,9 +31,8 @@ export async function sinkActivity(
       })),
     }
   })
-  return within(readTimeoutMs, 'counting by hour', Promise.all(work))
+  return within(commandTimeoutMs, 'counting by hour', Promise.all(work))
 }
 
 const hours = 24
 const hourMs = 3_600_000
-const readTimeoutMs = 5_000

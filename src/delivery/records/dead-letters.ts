@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { within } from '../../lib/time-limit.ts'
 import { droppedName } from '../../store/keys.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 import { droppedLimits, rememberDropped } from '../queue/dropped-jobs.ts'
 import type { SinkQueues } from '../queue/queues.ts'
 import { readCursor, writeCursor } from './cursor.ts'
@@ -106,7 +107,6 @@ function letterOf(view: JobView): DeadLetter {
   return { ...view, reason: failureReason(view.failure) }
 }
 
-const readTimeoutMs = 5_000
 /** Letters that are read together: a row may be as large as a page of the feed. */
 const partMax = 25
 
@@ -131,7 +131,7 @@ async function listLetters(queues: SinkQueues, query: DeadLetterQuery): Promise<
     const reading = shown
       .slice(from, from + partMax)
       .map(async (each) => ({ sink: each.sink, job: await queues.queue(each.sink).getJob(each.jobId) }))
-    for (const { sink: name, job } of await within(readTimeoutMs, 'reading letters', Promise.all(reading)))
+    for (const { sink: name, job } of await within(commandTimeoutMs, 'reading letters', Promise.all(reading)))
       if (job) letters.push(letterOf(viewOfJob(name, job, 'failed')))
   }
   const total = counts.reduce((sum, count) => sum + count, 0)

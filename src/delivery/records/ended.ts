@@ -1,6 +1,7 @@
 import { within } from '../../lib/time-limit.ts'
 import { countByTime, type Dated, readByTime, type TimeRange } from '../../store/by-time.ts'
 import type { RedisClient } from '../../store/redis.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 import type { AlertQueue } from '../queue/queues.ts'
 import type { EndState } from './selection.ts'
 
@@ -30,7 +31,7 @@ export async function endedAfter(
     range: { fromMs: Math.max(fromMs, last?.endedAtMs ?? fromMs), throughMs },
     isPassed: ({ atMs, name }) => atMs === last?.endedAtMs && name <= last.jobId,
   })
-  return (await within(readTimeoutMs, 'reading ended deliveries', reading)).map(endedOf)
+  return (await within(commandTimeoutMs, 'reading ended deliveries', reading)).map(endedOf)
 }
 
 /** As `endedAfter` with the newest end first; `isPassed` is asked of those that ended at `throughMs`. */
@@ -47,22 +48,20 @@ export async function endedBefore(
     range,
     isPassed: (each) => isPassed(endedOf(each)),
   })
-  return (await within(readTimeoutMs, 'reading ended deliveries', reading)).map(endedOf)
+  return (await within(commandTimeoutMs, 'reading ended deliveries', reading)).map(endedOf)
 }
 
 export async function countEnded({ redis, queue, state }: EndedSet, range: TimeRange): Promise<number> {
   const counting = countByTime(redis, queue.toKey(state), range)
-  return within(readTimeoutMs, 'counting ended deliveries', counting)
+  return within(commandTimeoutMs, 'counting ended deliveries', counting)
 }
 
 /** When the newest of them ended; undefined where there is none. */
 export async function lastEndedMs({ redis, queue, state }: EndedSet): Promise<number | undefined> {
   const reading = redis.zrevrange(queue.toKey(state), 0, 0, 'WITHSCORES')
-  const [, score] = await within(readTimeoutMs, 'reading the newest ended delivery', reading)
+  const [, score] = await within(commandTimeoutMs, 'reading the newest ended delivery', reading)
   return score === undefined ? undefined : Number(score)
 }
-
-const readTimeoutMs = 5_000
 
 function endedOf({ name, atMs }: Dated): Ended {
   return { jobId: name, endedAtMs: atMs }

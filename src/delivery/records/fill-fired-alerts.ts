@@ -1,6 +1,7 @@
 import { firedAlertOf, fromJobData } from '../../alert/job.ts'
 import { within } from '../../lib/time-limit.ts'
 import type { FiredAlerts } from '../../store/fired-alerts.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 import type { ReaderOptions } from './search.ts'
 
 /**
@@ -16,7 +17,7 @@ export async function fillFiredAlerts(
     const queue = queues.anyQueue(sink)
     for (let from = 0; !signal.aborted; from += batchMax) {
       const reading = queue.getJobs([...types], from, from + batchMax - 1, true)
-      const jobs = await within(readTimeoutMs, 'reading deliveries', reading)
+      const jobs = await within(commandTimeoutMs, 'reading deliveries', reading)
       const alerts = jobs.flatMap((job) => {
         const parsed = fromJobData(sink, job.data)
         return parsed.ok ? [firedAlertOf(parsed.job)] : []
@@ -32,4 +33,3 @@ export async function fillFiredAlerts(
 const types = ['completed', 'failed', 'delayed', 'wait', 'active'] as const
 /** Of each type: a row may be as large as a page of the feed. */
 const batchMax = 25
-const readTimeoutMs = 5_000

@@ -1,4 +1,5 @@
 import { within } from '../../lib/time-limit.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 import type { SinkQueues } from '../queue/queues.ts'
 
 /** Dead letters that were given up on for the same reason at the same sink. */
@@ -24,7 +25,7 @@ export interface LetterGroups {
 /** Reads two fields of each, not its alert, which may be large: 1,000 take about 5 ms. */
 export async function readLetterGroups(queues: SinkQueues): Promise<LetterGroups> {
   const work = Promise.all(queues.sinks.map((sink) => lettersOf(queues, sink)))
-  const sinks = await within(readTimeoutMs, 'grouping dead letters', work)
+  const sinks = await within(commandTimeoutMs, 'grouping dead letters', work)
   const groups = new Map<string, LetterGroup>()
   for (const { sink, jobId, atMs, failure } of sinks.flatMap(({ letters }) => letters)) {
     const reason = failureReason(failure)
@@ -47,7 +48,6 @@ export function failureReason(failure: string | undefined): string {
 }
 
 const lettersMax = 1_000
-const readTimeoutMs = 5_000
 
 /** The newest first. */
 async function lettersOf({ redis, queue: queueOf }: SinkQueues, sink: string) {

@@ -4,6 +4,7 @@ import { given } from '../../lib/given.ts'
 import { within } from '../../lib/time-limit.ts'
 import type { TimeRange } from '../../store/by-time.ts'
 import { stepOn } from '../bounded-steps.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 import { type AlertJob, jobIdsOf, type SinkQueues } from '../queue/queues.ts'
 import { readCursor, writeCursor } from './cursor.ts'
 import { countEnded, type EndedSet, endedAfter, lastEndedMs } from './ended.ts'
@@ -77,8 +78,6 @@ interface Tally {
 
 /** Read together: a row may be as large as a page of the feed. */
 const batchMax = 25
-const readTimeoutMs = 5_000
-const actTimeoutMs = 5_000
 
 async function begin(
   operation: Operation,
@@ -132,7 +131,7 @@ async function stepByTime(
     const last = page.at(-1)
     if (last === undefined) continue
     const reading = Promise.all(page.map(({ jobId }) => set.queue.getJob(jobId)))
-    const jobs = await within(readTimeoutMs, 'reading ended deliveries', reading)
+    const jobs = await within(commandTimeoutMs, 'reading ended deliveries', reading)
     const wanted = jobs
       .filter((job) => job !== undefined)
       .filter((job) => operation.isWanted(job, progress))
@@ -168,7 +167,7 @@ async function stepByIds(
     })
     return Promise.all(read)
   })
-  const found = (await within(readTimeoutMs, 'reading a delivery', Promise.all(reads))).flat()
+  const found = (await within(commandTimeoutMs, 'reading a delivery', Promise.all(reads))).flat()
   const wanted = found.flatMap(({ sink, job, state }) => {
     const ended = operation.states.find((each) => each === state)
     return job && ended && operation.isWanted(job, progress) ? [{ sink, job, state: ended }] : []
@@ -194,7 +193,7 @@ async function act(
     tally.sample = newestOf([...tally.sample, ...alerts])
     return
   }
-  const acts = wanted.map((each) => within(actTimeoutMs, operation.name, operation.act(each, progress)))
+  const acts = wanted.map((each) => within(commandTimeoutMs, operation.name, operation.act(each, progress)))
   for (const act of await Promise.allSettled(acts)) {
     if (act.status === 'rejected') continue
     if (act.value) tally.handled += 1

@@ -6,6 +6,7 @@ import { within } from '../../lib/time-limit.ts'
 import type { FiredAlert, FiredAlerts } from '../../store/fired-alerts.ts'
 import { droppedName } from '../../store/keys.ts'
 import type { WithheldRecord } from '../../store/withheld.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 import { type AlertQueue, type SinkQueues, tagsOf } from '../queue/queues.ts'
 import { readDueMs } from '../queue/view.ts'
 import { type JobState, type JobView, viewOfJob } from './job-view.ts'
@@ -64,18 +65,18 @@ export interface ReaderOptions {
 
 /** For one request. Without `sink`, deliveries of every sink are read. */
 export async function openReader(options: ReaderOptions, sink?: string): Promise<AlertReader> {
-  const sinks = await within(readTimeoutMs, 'reading the sinks', recordsOf(options, sink))
+  const sinks = await within(commandTimeoutMs, 'reading the sinks', recordsOf(options, sink))
   return {
     async *read(alerts, wanted) {
-      const inTime = <T>(reading: Promise<T>) => within(readTimeoutMs, 'reading alerts', reading)
+      const inTime = <T>(reading: Promise<T>) => within(commandTimeoutMs, 'reading alerts', reading)
       const known = storedStates.find((each) => each === wanted.state)
       const inState = known === undefined ? alerts : await inTime(inSet(options, sinks, alerts, known))
       for (let from = 0; from < inState.length; from += partMax)
         yield await inTime(readAlerts(options, sinks, inState.slice(from, from + partMax), wanted))
     },
-    gone: (names) => within(readTimeoutMs, 'looking for records', goneOf(options, sinks, names)),
+    gone: (names) => within(commandTimeoutMs, 'looking for records', goneOf(options, sinks, names)),
     dropped: (names) =>
-      within(readTimeoutMs, 'looking for dropped letters', droppedOf(options, sinks, names)),
+      within(commandTimeoutMs, 'looking for dropped letters', droppedOf(options, sinks, names)),
   }
 }
 
@@ -98,7 +99,6 @@ const partMax = 25
 const sampleCount = 200
 /** A million alerts in all: more than any hour brings. */
 const roundsMax = 5_000
-const readTimeoutMs = 5_000
 /** More than any number of processes send at once. */
 const activeMax = 10_000
 
