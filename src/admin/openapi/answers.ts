@@ -90,13 +90,13 @@ const attempt = z.object({
   text,
 })
 
-const sinkHold = z.object({
-  state: z.enum(['paused', 'open', 'stuck']),
+/** Why a sink does not send, and until when. */
+export const sinkHoldFields = {
   reason: text.nullable(),
   failingSince: maybe,
   nextProbeAt: maybe,
   pausedUntil: maybe,
-})
+}
 
 export const alertStory = takes<AlertStory>()(
   z.object({
@@ -111,7 +111,7 @@ export const alertStory = takes<AlertStory>()(
         routes: z.array(text).nullable(),
         state: z.enum(deliveryStates),
         orphaned: z.literal(true).optional(),
-        heldUpBy: sinkHold.optional(),
+        heldUpBy: z.object({ state: z.enum(['paused', 'open', 'stuck']), ...sinkHoldFields }).optional(),
         reason: text.nullable(),
         nextAttemptAt: maybe,
         requestedAt: maybe,

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { findingCodes } from '../finding.ts'
 import type { StatusView } from '../status-view.ts'
-import { count, instant, maybe, orphan } from './answers.ts'
+import { count, instant, maybe, orphan, sinkHoldFields } from './answers.ts'
 import { takes } from './takes.ts'
 
 const text = z.string()
@@ -64,10 +64,7 @@ const sink = z.object({
   name: text,
   type: text,
   state: z.enum(['active', 'paused', 'open', 'stuck']),
-  reason: text.nullable(),
-  failingSince: maybe,
-  nextProbeAt: maybe,
-  pausedUntil: maybe,
+  ...sinkHoldFields,
   waiting: count.nullable(),
   active: count.nullable(),
   delayed: count.nullable(),
