@@ -1,6 +1,6 @@
 import type { RateLimit } from '../sinks/common-config.ts'
 import type { Sink } from '../sinks/sink.ts'
-import { type RetryPolicy, spanOf } from './attempt/backoff.ts'
+import { type RetryPolicy, spanOf } from './backoff.ts'
 
 /** How a sink is treated; from its config, in milliseconds. */
 export interface SinkSettings {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { delayMs, pausesMs, retryAfterMsMax } from '../../src/delivery/attempt/backoff.ts'
+import { delayMs, pausesMs, retryAfterMsMax } from '../../src/delivery/backoff.ts'
 
 const hourMs = 3_600_000
 const policy = { attempts: 11, initialDelayMs: 5_000, maxDelayMs: 8 * hourMs }

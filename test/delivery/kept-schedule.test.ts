@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it, onTestFinished } from 'vitest'
-import { pausesMs, type RetryPolicy } from '../../src/delivery/attempt/backoff.ts'
+import { pausesMs, type RetryPolicy } from '../../src/delivery/backoff.ts'
 import { createSink } from '../../src/sinks/registry.ts'
 import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
 import { useRedis } from '../support/redis.ts'

@@ -14,7 +14,7 @@ import type {
   SourceView,
 } from '../../admin/status-view.ts'
 import { cut } from '../../alert/text.ts'
-import type { AttemptRecord } from '../../delivery/records/attempt-record.ts'
+import type { AttemptRecord } from '../../delivery/queue/attempt-record.ts'
 import type { DeadLetter as StoredDeadLetter } from '../../delivery/records/dead-letters.ts'
 import type { JobHistory } from '../../delivery/records/delivery-log.ts'
 import type { AlertSummary, JobState, JobView } from '../../delivery/records/job-view.ts'

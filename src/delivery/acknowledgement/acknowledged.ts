@@ -1,4 +1,4 @@
-import type { AttemptRecord } from '../records/attempt-record.ts'
+import type { AttemptRecord } from '../queue/attempt-record.ts'
 
 /**
  * The latest acknowledgements that this process received. When Redis is away for longer than a job's lock, BullMQ cannot

@@ -1,9 +1,9 @@
 import type { DeliveryJob } from '../../alert/job.ts'
 import { cut } from '../../alert/text.ts'
 import type { Answer, DeadReason, Outcome, RetryReason } from '../../sinks/outcome.ts'
+import { delayMs, retryAfterMsMax } from '../backoff.ts'
 import type { SinkSignal } from '../circuit/breaker.ts'
 import { expireDefaultMs, type SinkSettings } from '../settings.ts'
-import { delayMs, retryAfterMsMax } from './backoff.ts'
 
 /** What follows an outcome: decided here, from data alone; the worker only carries it out. */
 export type FollowUp =

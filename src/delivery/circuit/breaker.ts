@@ -1,4 +1,4 @@
-import { pausesMs } from '../attempt/backoff.ts'
+import { pausesMs } from '../backoff.ts'
 import type { QueueSettings, Tuning } from '../settings.ts'
 
 /**

@@ -12,18 +12,18 @@ import { type BreakerChange, Circuit, type CircuitState } from '../circuit/circu
 import { StaleDelays } from '../delays/stale.ts'
 import { Batcher } from '../message/batcher.ts'
 import { breakerEventOf } from '../message/messenger.ts'
+import type { AttemptRecord } from '../queue/attempt-record.ts'
 import { createJobFields, type JobFields } from '../queue/job-fields.ts'
+import { LockAges } from '../queue/lock-ages.ts'
 import { type AlertJob, type AlertQueue, closeQueue, openQueue } from '../queue/queues.ts'
 import { type JobReplacement, replaceJob } from '../queue/replace-job.ts'
 import { type LaneView, readLaneView } from '../queue/view.ts'
-import type { AttemptRecord } from '../records/attempt-record.ts'
 import { type QueueSettings, queueSettings, type SinkEntry, type Tuning } from '../settings.ts'
-import { LockAges } from '../worker/lock-ages.ts'
+import { abortReserveMs, endMsMax, recordMsMax, stopMsMaxOf } from '../worker/stop-times.ts'
 import { type Stuck, Watchdog } from '../worker/watchdog.ts'
 import { Workers } from '../worker/workers.ts'
 import { LaneLooks } from './looks.ts'
 import { RunningJobs } from './running-jobs.ts'
-import { abortReserveMs, endMsMax, recordMsMax, stopMsMaxOf } from './stop-times.ts'
 
 /**
  * The delivery of one sink in this process: its worker, and the circuit that holds its queue. A lane depends on no

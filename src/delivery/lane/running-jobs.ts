@@ -3,8 +3,8 @@ import { settlesWithin, within } from '../../lib/time-limit.ts'
 import type { RedisClient } from '../../store/redis.ts'
 import { commandTimeoutMs } from '../command-timeout.ts'
 import { ClockWatch } from '../delays/clock-watch.ts'
+import type { LockAges } from '../queue/lock-ages.ts'
 import type { AlertQueue } from '../queue/queues.ts'
-import type { LockAges } from '../worker/lock-ages.ts'
 
 /** The jobs that one lane has taken and not finished, and the sends that run for them. */
 interface RunningSend {

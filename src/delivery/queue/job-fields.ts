@@ -1,7 +1,7 @@
 import { within } from '../../lib/time-limit.ts'
 import type { RedisClient } from '../../store/redis.ts'
 import { commandTimeoutMs } from '../command-timeout.ts'
-import { type AttemptRecord, parseAttemptRecord } from '../records/attempt-record.ts'
+import { type AttemptRecord, parseAttemptRecord } from './attempt-record.ts'
 import type { AlertQueue } from './queues.ts'
 
 /**

@@ -14,7 +14,7 @@ import { createFiredAlerts } from '../../store/fired-alerts.ts'
 import { queuePrefix, sinkNamesKey, targetTagsName } from '../../store/keys.ts'
 import type { RedisClient } from '../../store/redis.ts'
 import { isRedisAway } from '../../store/redis-errors.ts'
-import { type AttemptRecord, recordsMax } from '../records/attempt-record.ts'
+import { type AttemptRecord, recordsMax } from './attempt-record.ts'
 import { putIntoQueue } from './jobs-in-no-list.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { within } from '../../lib/time-limit.ts'
+import { type AttemptRecord, parseAttemptRecord, recordsMax } from '../queue/attempt-record.ts'
 import { type AlertQueue, jobIdsOf, type SinkQueues } from '../queue/queues.ts'
 import { readDueMs } from '../queue/view.ts'
-import { type AttemptRecord, parseAttemptRecord, recordsMax } from './attempt-record.ts'
 import { type JobState, type JobView, jobStates, viewOfJob } from './job-view.ts'
 import { readSinkQueue, type SinkQueueView } from './sink-queue.ts'
 

@@ -2,8 +2,8 @@ import type { Alert } from '../../alert/alert.ts'
 import { headlineOf } from '../../alert/display.ts'
 import { fromJobData } from '../../alert/job.ts'
 import { given } from '../../lib/given.ts'
+import { type AttemptRecord, parseAttemptRecord } from '../queue/attempt-record.ts'
 import type { AlertJob } from '../queue/queues.ts'
-import { type AttemptRecord, parseAttemptRecord } from './attempt-record.ts'
 
 /** The delivery of one alert to one sink (or one target of it), for people and programs to read. */
 export interface JobView {

@@ -1,7 +1,7 @@
 import { firedMsOf, fromJobData, type JobData } from '../../alert/job.ts'
+import { recordsMax } from '../queue/attempt-record.ts'
 import { waitedField } from '../queue/job-fields.ts'
 import type { AlertJob, SinkQueues } from '../queue/queues.ts'
-import { recordsMax } from './attempt-record.ts'
 import { type Operation, type PortionOptions, runPortion, type Selected } from './portion.ts'
 import type { Order, Portion, Progress } from './selection.ts'
 

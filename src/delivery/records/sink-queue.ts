@@ -1,8 +1,8 @@
 import { readJson } from '../../alert/json.ts'
 import { given } from '../../lib/given.ts'
 import { answerText } from '../attempt/follow-up.ts'
+import { parseAttemptRecord, tooOldText } from '../queue/attempt-record.ts'
 import type { SinkQueues } from '../queue/queues.ts'
-import { parseAttemptRecord, tooOldText } from './attempt-record.ts'
 import { type JobState, jobStates } from './job-view.ts'
 
 /** One sink's queue as the status shows it. */

@@ -7,9 +7,9 @@ import type { RedisClient } from '../../store/redis.ts'
 import { isRedisAway, redisErrorText } from '../../store/redis-errors.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { RetryLater } from '../attempt/processor.ts'
+import type { AttemptRecord } from '../queue/attempt-record.ts'
 import { putAllIntoQueue, putIntoQueue } from '../queue/jobs-in-no-list.ts'
 import { type AlertJob, type AlertQueue, deadLetterKept } from '../queue/queues.ts'
-import type { AttemptRecord } from '../records/attempt-record.ts'
 import type { QueueSettings, Tuning } from '../settings.ts'
 
 /** BullMQ's consumer of one sink's queue, with every option that matters to the promise. */

@@ -1,9 +1,9 @@
 import type { Clock } from '../../lib/clock.ts'
 import { settlesWithin } from '../../lib/time-limit.ts'
 import { duplicateRedis, type RedisClient } from '../../store/redis.ts'
-import { endMsMax, recordMsMax } from '../lane/stop-times.ts'
 import type { AlertJob } from '../queue/queues.ts'
 import { checkStalled, TakenJobs } from './stalled-check.ts'
+import { endMsMax, recordMsMax } from './stop-times.ts'
 import { type AlertWorker, destroyWorker, openWorker, type WorkerOptions } from './worker.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { waits } from '../../lib/waits.ts'
+import { waits } from '../lib/waits.ts'
 
 /**
  * How long a failed alert waits before its next attempt. Owns the shape of the retry schedule; pure.
