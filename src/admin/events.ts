@@ -37,34 +37,31 @@ export function registerEvents(app: FastifyInstance, deps: AdminDeps): void {
     looking = undefined
   }
 
-  app.get(
-    '/api/v1/events',
-    { handlerTimeout: timerMsMax, config: { about: eventsAbout } },
-    (request, reply) => {
-      if (listeners.size >= listenersMax)
-        return void sendProblem(reply, { status: 503, detail: `${listenersMax} pages listen already.` })
-      reply.hijack()
-      const { raw } = reply
-      raw.writeHead(200, {
-        ...safeHeaders,
-        'content-type': 'text/event-stream',
-        'x-accel-buffering': 'no',
-      })
-      raw.write(`retry: ${retryMs}\n\n`)
-      if (request.method === 'HEAD') return void raw.end()
-      listeners.add(raw)
-      raw.on('close', () => leave(raw))
-      raw.on('error', () => leave(raw))
-      if (looking !== undefined) return
-      looking = new AbortController()
-      void run(looking.signal)
-    },
-  )
+  app.get(eventsPath, { handlerTimeout: timerMsMax, config: { about: eventsAbout } }, (request, reply) => {
+    if (listeners.size >= listenersMax)
+      return void sendProblem(reply, { status: 503, detail: `${listenersMax} pages listen already.` })
+    reply.hijack()
+    const { raw } = reply
+    raw.writeHead(200, {
+      ...safeHeaders,
+      'content-type': 'text/event-stream',
+      'x-accel-buffering': 'no',
+    })
+    raw.write(`retry: ${retryMs}\n\n`)
+    if (request.method === 'HEAD') return void raw.end()
+    listeners.add(raw)
+    raw.on('close', () => leave(raw))
+    raw.on('error', () => leave(raw))
+    if (looking !== undefined) return
+    looking = new AbortController()
+    void run(looking.signal)
+  })
   app.addHook('preClose', async () => {
     for (const listener of listeners) listener.end()
   })
 }
 
+export const eventsPath = '/api/v1/events'
 const eventsAbout = {
   says: 'Server-sent events: change, when what the page shows changed',
   answer: 'text/event-stream',

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
+import { promisify } from 'node:util'
 import { afterEach, expect, test } from 'vitest'
 import type { AdminDeps, AdminPorts } from '../../src/admin/ports.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { rig, token } from './rig.ts'
+import { until } from '../support/until.ts'
+import { problemOf, rig, token } from './rig.ts'
 import { sink, status } from './views.ts'
 
 /** The same server, on a real port. */
@@ -131,6 +133,97 @@ test('closing does not wait for connections that are merely kept open', async ()
 
 const get = (path: string, ...headers: string[]) =>
   [`GET ${path} HTTP/1.1`, 'host: localhost', ...headers, '', ''].join('\r\n')
+
+/** Counts how many requests for the status are worked on at the same time. */
+function countedStatus() {
+  const counted = { now: 0, most: 0 }
+  const read = async () => {
+    counted.now += 1
+    counted.most = Math.max(counted.most, counted.now)
+    await systemClock.sleep(5)
+    counted.now -= 1
+    return status()
+  }
+  return { counted, read }
+}
+
+test('who sends many requests on one connection before reading an answer gets a few, and the others are refused', async () => {
+  const { counted, read } = countedStatus()
+  const { port } = await listen({ status: read })
+  const socket = connect(port, '127.0.0.1')
+  const requests = 1_000
+  socket.write(get('/api/v1/status').repeat(requests))
+  let heard = ''
+  const answers = (statusCode: string) => heard.split(`HTTP/1.1 ${statusCode}`).length - 1
+  while (answers('') < requests) heard += String((await once(socket, 'data'))[0])
+  socket.destroy()
+  expect(counted.most).toBe(10)
+  expect([answers('200 '), answers('429 ')]).toEqual([10, requests - 10])
+  expect(heard).toContain('wait for answers before you send more')
+})
+
+test('requests that come at the same time are answered a few at a time, in turns with other work of the process', async () => {
+  const { counted, read } = countedStatus()
+  let [inATurn, most] = [0, 0]
+  const { app } = rig({
+    status: read,
+    async metricsText() {
+      if (inATurn === 0) setTimeout(() => (inATurn = 0))
+      inATurn += 1
+      most = Math.max(most, inATurn)
+      return ''
+    },
+  })
+  await app.ready()
+  for (const path of ['/api/v1/status', '/metrics']) {
+    const answers = await Promise.all(Array.from({ length: 300 }, () => app.inject(path)))
+    expect(answers.map((each) => each.statusCode)).toEqual(answers.map(() => 200))
+  }
+  expect(counted.most).toBe(10)
+  expect(most).toBeLessThan(100)
+})
+
+test('while more requests wait than are kept, further ones are refused, but not those that ask whether the process lives', async () => {
+  const go = Promise.withResolvers<void>()
+  const { app } = rig({
+    async status() {
+      await go.promise
+      return status()
+    },
+  })
+  // An injected request begins when somebody waits for it.
+  const ask = async (url: string) => app.inject(url)
+  await app.ready()
+  const first = Array.from({ length: 310 }, () => ask('/readyz'))
+  const refused = await ask('/api/v1/openapi.json')
+  expect(problemOf(refused, 503)).toContain('300 requests wait for their turn already')
+  expect(refused.headers['retry-after']).toBe('1')
+  expect((await ask('/healthz')).statusCode).toBe(200)
+  go.resolve()
+  expect((await Promise.all(first)).every((each) => each.statusCode === 200)).toBe(true)
+  expect((await ask('/readyz')).statusCode).toBe(200)
+})
+
+test('a client that leaves while its request waits, or is answered, keeps no other from being answered', async () => {
+  const go = Promise.withResolvers<void>()
+  let asked = 0
+  const { app, port, base } = await listen({
+    async status() {
+      asked += 1
+      await go.promise
+      return status()
+    },
+  })
+  const count = () => promisify(app.server.getConnections.bind(app.server))()
+  const sockets = Array.from({ length: 30 }, () => connect(port, '127.0.0.1'))
+  for (const socket of sockets) socket.write(get('/readyz'))
+  await until('thirty ask', async () => asked >= 10 && (await count()) === 30)
+  for (const socket of sockets) socket.destroy()
+  await until('all have left', async () => (await count()) === 0)
+  go.resolve()
+  const answers = await Promise.all(Array.from({ length: 30 }, () => fetch(`${base}/readyz`)))
+  expect(answers.every((each) => each.status === 200)).toBe(true)
+})
 
 test.each([
   ['an address that cannot be decoded', get('/api/v1/deliveries/main/%zz'), 400],

@@ -1,0 +1,57 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { sendProblem } from './problem.ts'
+
+/**
+ * Who reads needs no token, and must not keep the process from polling and sending, however much is asked for at once: some
+ * milliseconds a request are a minute where thousands come in one packet. So a few are answered at a time, with a turn of the process
+ * in between, and what a connection asks for without taking the answers is refused. A request waits with its body read, which may
+ * come slowly.
+ */
+export function answerFewAtOnce(app: FastifyInstance, exempt: ReadonlySet<string>): void {
+  const waiting: (() => void)[] = []
+  const placed = new WeakSet<FastifyRequest>()
+  const unanswered = new WeakMap<object, number>()
+  let running = 0
+
+  const leave = (request: FastifyRequest) => {
+    if (!placed.delete(request)) return
+    const next = waiting.shift()
+    if (next) setImmediate(next)
+    else running -= 1
+  }
+  const countOf = (connection: object) => unanswered.get(connection) ?? 0
+  const count = ({ raw: { socket } }: FastifyRequest, { raw }: FastifyReply) => {
+    unanswered.set(socket, countOf(socket) + 1)
+    raw.once('close', () => unanswered.set(socket, countOf(socket) - 1))
+  }
+
+  app.addHook('preHandler', async (request, reply) => {
+    const { socket } = request.raw
+    if (exempt.has(request.routeOptions.url ?? '')) return
+    if (countOf(socket) >= unansweredMax)
+      return sendProblem(reply, {
+        status: 429,
+        detail: 'Too much on one connection: wait for answers before you send more.',
+      })
+    if (running >= atOnceMax && waiting.length >= waitingMax)
+      return sendProblem(reply.header('retry-after', '1'), {
+        status: 503,
+        detail: `${waitingMax} requests wait for their turn already: try again in a second.`,
+      })
+    count(request, reply)
+    if (running < atOnceMax) running += 1
+    else await new Promise<void>((resolve) => waiting.push(resolve))
+    placed.add(request)
+    // Nobody works on it any more, so that nobody would say when it is done.
+    if (reply.sent || socket.destroyed) leave(request)
+    reply.raw.once('close', () => leave(request))
+  })
+  // And not when the answer was taken: some clients never take it.
+  app.addHook('onSend', async (request) => leave(request))
+}
+
+const atOnceMax = 10
+/** A hundred pages that hear of a change read it at the same moment. */
+const waitingMax = 300
+/** Clients of HTTP/1.1 send one after the other, with few exceptions. */
+const unansweredMax = 10
