@@ -89,7 +89,7 @@ export function decideCall(
     return charge(refuse(units, 403, 'scope_required', `This token lacks the scope ${scope}.`))
   const { path, instrument } = asked
   const given = readTexts(path, call.query)
-  const known = Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(price.query, name)))
+  const known = Object.fromEntries(Object.entries(given).flatMap((each) => parameterOf(each, price.query)))
   const body = call.method === 'POST' ? call.body?.json : undefined
   const isReadable = call.method !== 'POST' || call.body !== undefined
   const prepared = prepareLoose(path, { instrument, query: known, body })
@@ -110,6 +110,13 @@ export function decideCall(
     }
     return { ok: false, units: 0, refusal }
   }
+}
+
+/** None where the endpoint has no such parameter; `days[]` is a list in the place of `days`, which the check refuses. */
+function parameterOf([name, value]: [string, unknown], query: object): [string, unknown][] {
+  if (Object.hasOwn(query, name)) return [[name, value]]
+  const ofOne = name.replace(/\[[^\]]*\]$/, '')
+  return Object.hasOwn(query, ofOne) ? [[ofOne, [value]]] : []
 }
 
 /** `page` as a whole number from 1; 1 when it is not given; undefined when it is anything else. */

@@ -271,6 +271,17 @@ describe('7: errors', () => {
   )
 
   it.each([
+    ['instruments/foolad/prices?days[]=30', 'days'],
+    ['instruments/foolad/prices?days[a]=30', 'days'],
+    ['filings?symbol[]=foolad', 'symbol'],
+    ['instruments?filter[market][]=gold', 'filter[market]'],
+    ['alerts?page[]=2', 'page'],
+  ])('%s is an invalid request: a list in the place of one value', async (path, field) => {
+    const { status, body } = await ask(await startSandbox(), `/api/v1/${path}`)
+    expect([status, body.error?.detail]).toEqual([422, { fields: [field] }])
+  })
+
+  it.each([
     '/',
     '/api',
     '/api/v1',
