@@ -37,7 +37,8 @@ interface FindingData {
   readonly source_stopped: OfSource & { readonly reason: string | null }
   readonly source_budget_spent: OfSource
   readonly source_retrying: OfSource & { readonly reason: string | null }
-  readonly source_catching_up: OfSource
+  /** null where nothing is wrong: it only takes more polls. */
+  readonly source_catching_up: OfSource & { readonly reason: string | null }
   readonly source_queues_full: OfSource & { readonly reason: string | null }
   readonly source_unpolled: OfSource
   readonly source_rules_silent: OfSource & { readonly count: number }
@@ -101,7 +102,8 @@ const texts: FindingWords<string> = {
     `Source ${source} has spent the budget of the day and waits for the reset`,
   source_retrying: ({ source, reason }) =>
     `Source ${source} cannot be polled now; the bridge tries again${behind(reason)}`,
-  source_catching_up: ({ source }) => `Source ${source} is behind and catching up`,
+  source_catching_up: ({ source, reason }) =>
+    `Source ${source} is behind${reason ? `, and a page beneath the first fails${behind(reason)}` : ' and catching up'}`,
   source_queues_full: ({ source, reason }) => `Source ${source} waits${behind(reason)}`,
   source_unpolled: ({ source }) => `Source ${source} was polled by no process yet, as far as Redis shows`,
   source_rules_silent: ({ source, count }) =>

@@ -168,7 +168,7 @@ function sourceFindings(
     case 'retrying':
       return finding('warning', { code: 'source_retrying', data: { source, reason } })
     case 'catching_up':
-      return finding('warning', { code: 'source_catching_up', data: { source } })
+      return finding('warning', { code: 'source_catching_up', data: { source, reason } })
     case 'queues_full':
       return finding('warning', { code: 'source_queues_full', data: { source, reason } })
     case 'starting':

@@ -85,6 +85,12 @@ test.each<[string, Partial<StatusFacts>, 'ok' | 'warning' | 'failed', string | u
   ['budget spent', { sources: [source({ state: 'budget_spent' })] }, 'warning', 'has spent the budget'],
   ['call failed', { sources: [source({ state: 'retrying', reason: '502' })] }, 'warning', 'tries again: 502'],
   ['catching up', { sources: [source({ state: 'catching_up' })] }, 'warning', 'catching up'],
+  [
+    'a page that fails',
+    { sources: [source({ state: 'catching_up', reason: '502' })] },
+    'warning',
+    'main is behind, and a page beneath the first fails: 502',
+  ],
   ['starting', { sources: [source({ state: 'starting', nextPollAt: null })] }, 'ok', undefined],
   ['standby', { sources: [source({ state: 'standby', nextPollAt: ago(900) })] }, 'ok', undefined],
   [

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { DeliveryJob } from '../../src/alert/job.ts'
+import { sourceView } from '../../src/app/operator-api/views.ts'
 import { createFeedClient } from '../../src/feed/client.ts'
 import type { IntakeDeps } from '../../src/intake/intake.ts'
 import { createProcessState, runPoll } from '../../src/intake/poll.ts'
@@ -103,7 +104,7 @@ describe('a page that fails for good', () => {
     onTestFinished(() => server.dispose())
     const rig = await pollerRig({ redis: server.client(), sandbox: { history: 0 }, everyMs: 50 })
     const handed = new Map<number, number>()
-    rig.replica(server.client(), walking(rig, server.client(), handed))
+    const run = rig.replica(server.client(), walking(rig, server.client(), handed))
     rig.sandbox.fire()
     await vi.waitFor(() => expect(handed.size).toBe(1), soon)
     rig.sandbox.fault({ kind: 'status', status: 502, page: 2, times: 0 })
@@ -111,6 +112,15 @@ describe('a page that fails for good', () => {
     const failed = () => rig.captured.with('poll.done').filter(({ reason }) => reason === 'failed')
     await vi.waitFor(() => expect(failed().length).toBeGreaterThan(0), soon)
     expect(failed()[0]).toMatchObject({ level: 'warn', behind: true, error: expect.stringContaining('502') })
+    // So does the status, until a poll reads that page; one that found the first page as it was says nothing of it.
+    const day = { key: '', startMs: 0, endMs: 86_400_000 }
+    const about = { name: 'main', here: true, fault: null, lag: null, tooThin: () => [], day }
+    const shown = () => sourceView({ ...about, status: run.poller.status(), nowMs: Date.now() })
+    await vi.waitFor(() => expect(run.poller.status().state).toBe('waiting'), soon)
+    expect(shown()).toMatchObject({ state: 'catching_up', reason: expect.stringContaining('502') })
+    rig.sandbox.clearFaults()
+    rig.sandbox.fire()
+    await vi.waitFor(() => expect(shown()).toMatchObject({ state: 'running', reason: null }), soon)
   })
 
   it('keeps the first one from nothing, and is asked for less and less often', async () => {

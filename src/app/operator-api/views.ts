@@ -228,7 +228,10 @@ function reasonOf(status: PollerStatus): string | null {
   const failure = lastingFailure(status)
   if (failure !== undefined) return failure
   if (status.state !== 'polling' && status.state !== 'waiting') return status.reason || null
-  return sourceStateOf(status) === 'retrying' ? (status.lastError?.message ?? null) : null
+  const state = sourceStateOf(status)
+  // The first page is read, and one beneath it has failed since: that is why the source stays behind.
+  const failsBeneath = state === 'catching_up' && status.failingSinceMs !== null
+  return state === 'retrying' || failsBeneath ? (status.lastError?.message ?? null) : null
 }
 
 function sourceStateOf(status: PollerStatus): SourceState {

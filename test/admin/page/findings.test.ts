@@ -82,6 +82,11 @@ const cases: [string, Partial<StatusFacts>, string][] = [
     'منبع [main] عقب مانده و در حال جبران است',
   ],
   [
+    'source_catching_up',
+    { sources: [source({ state: 'catching_up', reason: '502' })] },
+    'منبع [main] عقب مانده است و یکی از صفحه‌های بعدی خوانده نمی‌شود: [502]',
+  ],
+  [
     'source_queues_full',
     { sources: [source({ state: 'queues_full', reason: 'full' })] },
     'صف‌ها پر است و پرس‌وجو از منبع [main] صبر می‌کند: [full]',

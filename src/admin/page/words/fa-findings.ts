@@ -54,7 +54,10 @@ const texts: FindingWords<HtmlPart, [Forms]> = {
     html`بودجهٔ امروز منبع ${foreign(source)} تمام شده است؛ پرس‌وجو در انتظار شروع دوبارهٔ بودجه است`,
   source_retrying: ({ source, reason }) =>
     html`اکنون نمی‌توان از منبع ${foreign(source)} پرس‌وجو کرد؛ دوباره تلاش می‌شود${behind(reason)}`,
-  source_catching_up: ({ source }) => html`منبع ${foreign(source)} عقب مانده و در حال جبران است`,
+  source_catching_up: ({ source, reason }) =>
+    reason
+      ? html`منبع ${foreign(source)} عقب مانده است و یکی از صفحه‌های بعدی خوانده نمی‌شود${behind(reason)}`
+      : html`منبع ${foreign(source)} عقب مانده و در حال جبران است`,
   source_queues_full: ({ source, reason }) =>
     html`صف‌ها پر است و پرس‌وجو از منبع ${foreign(source)} صبر می‌کند${behind(reason)}`,
   source_unpolled: ({ source }) =>
