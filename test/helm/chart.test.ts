@@ -427,6 +427,14 @@ describe('the rendered config', () => {
     expect(loaded).toMatchObject({ ok: true })
   })
 
+  test('has no source and no sink that a later file of values sets to null', () => {
+    const { main } = parse(configOf(rendered('minimal'))).sources
+    const sources = { main: null, other: main }
+    const config = configOf(rendered('minimal', { config: { sources, sinks: { another: null } } }))
+    expect(load(config)).toMatchObject({ ok: true })
+    expect(Object.keys(parse(config).sources)).toEqual(['other'])
+  })
+
   test('keeps large numbers numbers, whatever helm writes them as', () => {
     const changes = { config: { sources: { main: { budget: { unitsPerDay: 2_000_000 } } } } }
     const loaded = load(configOf(rendered('minimal', changes)))

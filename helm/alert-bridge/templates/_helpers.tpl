@@ -98,6 +98,14 @@ counts. What is delayed or paused needs no further sender, nor does what waits f
 {{- $_ := set $config "http" (mergeOverwrite (dict) ($config.http | default dict) (dict "adminTokenFile" (printf "%s/%s/%s" $path .name .key))) }}
 {{- end }}
 {{- end }}
+{{- /* null is Helm's word for what an earlier file of values has and this release does not. */}}
+{{- range $part := list "sources" "sinks" }}
+{{- range $name, $each := index $config $part }}
+{{- if kindIs "invalid" $each }}
+{{- $_ := unset (index $config $part) $name }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- $hosts := include "alert-bridge.serviceNames" . | fromJsonArray }}
 {{- $http := $config.http | default dict }}
 {{- $_ := set $config "http" (mergeOverwrite (dict) $http (dict "hosts" (concat ($http.hosts | default list) $hosts | uniq))) }}
