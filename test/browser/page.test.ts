@@ -322,6 +322,19 @@ describe('a button', () => {
     expect(await sinkNow()).toMatchObject({ state: 'paused' })
   })
 
+  it('that pauses a sink leaves the pause of another operator that the page does not show yet', async () => {
+    const { url, sinkNow } = await rig(204)
+    const { page } = await open(url)
+    await page.getByRole('button', { name: 'Pause', exact: true }).click()
+    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ for: '4h', comment: 'they migrate' })
+    await fetch(`${url}/api/v1/sinks/hook/pause`, { method: 'POST', headers, body })
+    await page.getByLabel('For (empty: until resumed)').selectOption('10m')
+    expect(await carryOut(page, /paused already/)).toBe('Sink hook is paused already: that pause stays.')
+    expect(await page.locator('#act-undo').isVisible()).toBe(false)
+    expect(await sinkNow()).toMatchObject({ state: 'paused', reason: 'they migrate' })
+  })
+
   it('silences what is like an alert after it showed what that would be, and ends the silence on request', async () => {
     const { url, some } = await rig(204, { history: 8 })
     await some('delivered', 8)

@@ -102,6 +102,8 @@ function buttonsOf({ name, state, dead, reason, pausedUntil }: SinkView, words: 
           label: words.pause,
           path: pause,
           ask: words.pauseAsk(name),
+          // The pause of another operator, which the reader does not see yet, would be lost, and not come back by what undoes this one.
+          body: { unlessPaused: true },
           undo: { method: 'POST', path: resume, body: { id: ':id' } },
           fields: [
             {
