@@ -59,6 +59,8 @@ export function explainCommand(): Command {
     .option('--utc', 'times in UTC, and not in the zone of display.timeZone')
     .action(async (file: string, options: Options) => {
       if (/^([a-z0-9-]+\.)?\d+$/.test(file) && !existsSync(file)) return printExplained(file, options)
+      if (options.config === undefined && file !== '-' && !existsSync(file))
+        throw new UsageError(`"${file}" is no file and no alert: expected SOURCE.ID, such as main.4711.`)
       if (options.config === undefined)
         throw new UsageError('--config must say by which config the alert of a file is to be routed.')
       const { config } = configOf(options.config)

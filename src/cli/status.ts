@@ -131,6 +131,8 @@ function sinkRow(sink: SinkView, nowMs: number): string[] {
 }
 
 function stateOf(sink: SinkView): string {
+  // Without Redis nobody knows whether it is paused.
+  if (sink.waiting === null) return '?'
   const state = refusesEverything(sink) ? 'refusing' : sink.state
   return sink.reason ? `${state} (${sink.reason})` : state
 }

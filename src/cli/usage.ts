@@ -37,7 +37,9 @@ export function urlOption(text: string, place?: unknown): string {
   if (url && `${url.username}${url.password}${url.search}${url.hash}` === '') return text.replace(/\/+$/, '')
   const shown = /[@?#]/.test(text) ? 'this' : `"${text}"`
   const name = typeof place === 'string' && place !== '' ? place : '--url'
-  throw new UsageError(`${name}: ${shown} is no http address without a login and a query.`)
+  throw new UsageError(
+    `${name}: ${shown} is no http address such as http://127.0.0.1:8080, without a login and a query.`,
+  )
 }
 
 /** `SOURCE.ID` in its parts. */

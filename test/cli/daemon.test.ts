@@ -58,6 +58,10 @@ it('an address and a token are enough, from the environment or the command line'
   ])
   vi.stubEnv('ALERT_BRIDGE_URL', 'http://me:canary@127.0.0.1:1')
   expect(String((await run(statusCommand())).thrown)).toMatch(/ALERT_BRIDGE_URL: this is no http address/)
+  vi.stubEnv('ALERT_BRIDGE_URL', '127.0.0.1:8080')
+  expect(String((await run(statusCommand())).thrown)).toContain(
+    'ALERT_BRIDGE_URL: "127.0.0.1:8080" is no http address such as http://127.0.0.1:8080',
+  )
 })
 
 it('a token that would travel unencrypted to another machine is warned of, once a command', async () => {

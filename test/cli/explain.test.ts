@@ -221,6 +221,13 @@ describe('explain', () => {
     },
   )
 
+  it('of what is neither a file nor an id says what an alert is called', async () => {
+    const { thrown } = await run(explainCommand(), 'main.abc')
+    expect(thrown).toEqual(
+      new UsageError('"main.abc" is no file and no alert: expected SOURCE.ID, such as main.4711.'),
+    )
+  })
+
   it('is refused with the mistakes of the config', async () => {
     writeFileSync(join(folder, 'config.yaml'), config.replace('spare]', 'spar]'))
     const { thrown } = await explain(row)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { describeStatus } from '../../src/cli/status.ts'
-import { ago, nowMs, source, status } from '../admin/views.ts'
+import { ago, nowMs, sink, source, status } from '../admin/views.ts'
 
 test.each([
   ['a poll that is planned', ago(-9), /main +running +12s ago +in 9s/],
@@ -8,4 +8,10 @@ test.each([
   ['a poll that is due now', ago(0.4), /main +running +12s ago +now/],
 ])('%s is shown so', (_what, nextPollAt, line) => {
   expect(describeStatus(status({ sources: [source({ nextPollAt })] }), nowMs)).toMatch(line)
+})
+
+test('the state of a sink is not known while Redis is away', () => {
+  const none = { waiting: null, active: null, delayed: null, dead: null, lastResult: null }
+  const text = describeStatus(status({ redis: { ok: false, error: 'gone' }, sinks: [sink(none)] }), nowMs)
+  expect(text).toMatch(/trading-system +webhook +\? +\? +\? +\? +\? +-/)
 })
