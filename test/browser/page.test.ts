@@ -4,7 +4,7 @@ import type { AuditRow } from '../../src/admin/audit-view.ts'
 import type { DeliveryRow } from '../../src/admin/delivery-view.ts'
 import type { StatusView } from '../../src/admin/status-view.ts'
 import { rig as admin } from '../admin/rig.ts'
-import { row } from '../admin/views.ts'
+import { row, sink, source, status } from '../admin/views.ts'
 import { startApp } from '../support/app.ts'
 import { adminToken, api, bridgeConfig } from '../support/bridge.ts'
 import { freePort } from '../support/ports.ts'
@@ -818,6 +818,25 @@ describe('the page lives', () => {
     const { page: shared } = await open(page.url())
     expect(await shared.locator('.alerts > li').count()).toBe(1)
     expect(await shared.getByLabel('Id', { exact: true }).inputValue()).toBe(String(wanted?.id))
+  })
+
+  it('what is chosen in the search stays also where a reload of the config brings another sink and a source', async () => {
+    let [sinks, sources] = [[sink({ name: 'desk' }), sink({ name: 'hook' })], [source()]]
+    const { app } = admin({ status: async () => status({ sinks, sources }) })
+    onTestFinished(() => app.close())
+    const { page } = await open(await app.listen({ port: 0, host: '127.0.0.1' }))
+    await page.locator('.search summary').click()
+    const field = (name: string) => page.locator(`.search [name="${name}"]`)
+    await field('sink').selectOption('hook')
+    await field('state').selectOption('dead')
+    await field('since').fill('2026-11-21T08:45')
+    sinks = [sink({ name: 'another' }), ...sinks]
+    sources = [source({ name: 'early' }), ...sources]
+    await page.getByRole('button', { name: 'Pause updates' }).click()
+    await page.getByRole('button', { name: 'Go on updating' }).click()
+    await field('source').waitFor()
+    const chosen = ['sink', 'source', 'state', 'since'].map((name) => field(name).inputValue())
+    expect(await Promise.all(chosen)).toEqual(['hook', '', 'dead', '2026-11-21T08:45'])
   })
 
   it('a time is typed into the search in one go, and no more text than the search takes', async () => {

@@ -24,16 +24,17 @@ export function searchForm(filter: DeliveriesFilter, { sinks, sources }: SearchN
   const { words } = times
   const { search, any, idForm, labels } = searchWords[words.language]
   const { cursor: _, ...asked } = filter
+  // The keys: a reload of the config may bring more to choose from, while what was chosen is not asked for yet.
   const typed = (name: 'symbol' | 'kind' | 'rule' | 'id', more?: HtmlPart) =>
-    html`<label>${labels[name]}<input name="${name}" value="${[filter[name] ?? []].flat()[0] ?? ''}" maxlength="200" dir="auto" autocomplete="off" spellcheck="false"${more}></label>`
+    html`<label data-key="${name}">${labels[name]}<input name="${name}" value="${[filter[name] ?? []].flat()[0] ?? ''}" maxlength="200" dir="auto" autocomplete="off" spellcheck="false"${more}></label>`
   const chosen = (name: 'sink' | 'source' | 'state', options: readonly (readonly [string, string])[]) =>
-    html`<label>${labels[name]}<select name="${name}"><option value="">${any}</option>${options.map(
+    html`<label data-key="${name}">${labels[name]}<select name="${name}"><option value="">${any}</option>${options.map(
       ([value, text]) =>
-        html`<option value="${value}"${value === filter[name] ? html` selected` : null}>${text}</option>`,
+        html`<option data-key="${value}" value="${value}"${value === filter[name] ? html` selected` : null}>${text}</option>`,
     )}</select></label>`
   // The last time lets browsers go on to the hour after four digits of a year: most take six.
   const timed = (name: 'since' | 'until') =>
-    html`<label>${labels[name]}<input type="datetime-local" name="${name}" value="${localOf(filter[`${name}Ms`], times.timeZone)}" max="9999-12-31T23:59" title="${times.timeZone}"></label>`
+    html`<label data-key="${name}">${labels[name]}<input type="datetime-local" name="${name}" value="${localOf(filter[`${name}Ms`], times.timeZone)}" max="9999-12-31T23:59" title="${times.timeZone}"></label>`
   const stateText = (state: RowState) => (state === 'delayed' ? words.sentLater : words.rowStates[state])
   return html`<details class="search"${Object.keys(asked).length > 0 ? html` open` : null}><summary>${search}</summary>
 <form role="search" action="/#deliveries">
