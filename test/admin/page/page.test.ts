@@ -382,7 +382,7 @@ describe('the latest alerts', () => {
     expect(text).toContain('<details class="search" open>')
     for (const value of ['فولاد', '4711', '2026-11-21T08:45', '2026-11-21T09:00:30'])
       expect(text).toMatch(new RegExp(`<input [^>]*value="${value}"`))
-    expect((await page({}, '/?state=dead')).text).toContain('<option value="dead" selected>')
+    expect((await page({}, '/?state=dead')).text).toContain('<option data-key="dead" value="dead" selected>')
     expect((await page({}, '/')).text).toContain('<details class="search">')
   })
 
