@@ -43,14 +43,15 @@ export async function joinAccount(
   await redis.eval(joinScript, keys.length, ...keys, before, account, unitsKeptMs, left.length, own)
 }
 
-/** The days whose units are still counted or read. */
+/** The days whose units are still counted or read, also under the dates of zones and resets that are most of a day apart. */
 export function daysAround(
   nowMs: number,
   budgetDay: (atMs: number) => { readonly key: string; readonly startMs: number; readonly endMs: number },
 ): string[] {
   const today = budgetDay(nowMs)
   const before = budgetDay(today.startMs - 1)
-  const days = [budgetDay(today.endMs), today, before, budgetDay(before.startMs - 1)]
+  const next = budgetDay(today.endMs)
+  const days = [budgetDay(next.endMs), next, today, before, budgetDay(before.startMs - 1)]
   return [...new Set(days.map(({ key }) => key))]
 }
 

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { Clock } from '../../src/lib/clock.ts'
+import { budgetDay } from '../../src/schedule/budget.ts'
 import type { BudgetDay } from '../../src/schedule/schedule.ts'
 import { accountKeys, sourceKeys } from '../../src/store/keys.ts'
 import { createKnownUnits } from '../../src/store/known-units.ts'
@@ -410,6 +411,25 @@ describe('units since an instant', () => {
         })
     },
   )
+
+  it('count also where two replicas name days that begin most of a day apart by dates that differ by two', async () => {
+    const sunday = Date.parse('2026-11-01T21:30:00Z')
+    const [east, west] = [
+      { timeZone: 'Australia/Sydney', resetsAt: '00:00' },
+      { timeZone: 'America/New_York', resetsAt: '17:00' },
+    ].map((reset) => (nowMs: number) => budgetDay(nowMs, reset)) as [typeof utcDay, typeof utcDay]
+    expect([east, west].map((day) => day(sunday).key)).toEqual(['2026-11-02', '2026-10-31'])
+    const [redis, prefix, clock] = [server.client(), freshPrefix(), clockAt(() => sunday)]
+    const [old, anew] = [east, west].map((day) =>
+      createLedger({
+        ...{ redis, prefix, source: 'main', unitsPerDay: 5, requestsPerMinute: 200, clock },
+        budgetDay: day,
+      }),
+    ) as [Ledger, Ledger]
+    await old.reserve({ cost: 4, purpose: 'poll' })
+    expect((await anew.used(west(sunday))).used).toBe(4)
+    expect(await anew.reserve({ cost: 2, purpose: 'poll' })).toMatchObject({ ok: false, limit: 'budget' })
+  })
 
   it('are unknown at a crooked hour, and where nothing was spent in the first one', async () => {
     const { ledger, clock } = given()
