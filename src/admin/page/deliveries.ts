@@ -10,7 +10,7 @@ import type { PageWords } from './words/en.ts'
 
 /** The alerts that fired last, each with its state at its sinks; or those that the address asks for. */
 export function deliveriesSection(
-  page: Omit<DeliveryPage, 'looked'> | undefined,
+  page: DeliveryPage | undefined,
   filter: DeliveriesFilter,
   names: SearchNames,
   times: Times,
@@ -23,7 +23,7 @@ export function deliveriesSection(
     'deliveries',
     filter.cursor === undefined ? times.words.latest : times.words.older,
     filters(filter, times),
-    html`${searchForm(filter, names, times)}<div class="panel">${list(page?.data, filter, times)}${older ? html`<p class="more">${older}</p>` : null}</div>`,
+    html`${searchForm(filter, names, times)}<div class="panel">${list(page, filter, times)}${older ? html`<p class="more">${older}</p>` : null}</div>`,
   )
 }
 
@@ -50,12 +50,19 @@ export function badgeOf(
     : [...states[state], words.rowStates[state]]
 }
 
-function list(rows: readonly DeliveryRow[] | undefined, filter: DeliveriesFilter, times: Times): Html {
-  if (!rows) return html`<p class="empty">${times.words.noDeliveries}</p>`
-  if (rows.length === 0)
-    return html`<p class="empty">${Object.keys(filter).length > 0 ? times.words.noneLikeThat : times.words.noneYet}</p>`
+function list(page: DeliveryPage | undefined, filter: DeliveriesFilter, times: Times): Html {
+  if (!page) return html`<p class="empty">${times.words.noDeliveries}</p>`
+  const { data: rows, looked, cursor } = page
+  if (rows.length === 0) return html`<p class="empty">${noneText()}</p>`
   const alerts = Map.groupBy(rows, alertKey).values()
   return html`<ol class="alerts">${[...alerts].map((group) => alertItem(group, times))}</ol>`
+
+  // One page of a search looks at so many alerts only: what it did not find may be further down.
+  function noneText(): string {
+    const { words } = times
+    if (cursor !== undefined) return words.noneAmong(looked)
+    return Object.keys(filter).length > 0 ? words.noneLikeThat : words.noneYet
+  }
 }
 
 function alertItem(group: readonly DeliveryRow[], times: Times): HtmlPart {

@@ -154,11 +154,11 @@ async function settle<T>(
 }
 
 /** An empty page for a sink or a source that does not exist, and for a cursor of another version. */
-async function listed({ ports }: AdminDeps, filter: DeliveriesFilter): Promise<Omit<DeliveryPage, 'looked'>> {
+async function listed({ ports }: AdminDeps, filter: DeliveriesFilter): Promise<DeliveryPage> {
   try {
     return await ports.deliveries.search({ ...filter, limit: deliveryRowsMax })
   } catch (thrown) {
-    if (thrown instanceof UserError) return { data: [] }
+    if (thrown instanceof UserError) return { data: [], looked: 0 }
     throw thrown
   }
 }

@@ -368,6 +368,16 @@ describe('the latest alerts', () => {
     expect(words((await page(withRows([]))).text)).toContain('No alert was seen yet.')
   })
 
+  test('that a search has not found yet are not said to be none, where it looked at a part of them only', async () => {
+    const search = async () => ({ data: [], looked: 20_000, cursor: 'older' })
+    const deliveries = { ...withRows([]).deliveries, search } as AdminPorts['deliveries']
+    const { text } = await page({ deliveries }, '/?symbol=rare')
+    expect(words(text)).toContain('None like that among 20,000 alerts; there are older ones. older')
+    const fa = () => ({ timeZone: 'Asia/Tehran', calendar: 'jalali', language: 'fa' }) as const
+    const { body } = await rig({ deliveries }, { display: fa }).app.inject('/?symbol=rare')
+    expect(words(body)).toContain('میان ۲۰٬۰۰۰ هشدار چنین چیزی نیست؛ هشدارهای قدیمی‌تری هم هست.')
+  })
+
   test('are searched by a form whose times are of the zone of the page', async () => {
     const fields = '/?symbol=+فولاد+&kind=&id=4711&sink=&since=2026-11-21T08:45&until=2026-11-21T09:00:30'
     const { calls, text } = await page({}, encodeURI(fields))

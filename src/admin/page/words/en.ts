@@ -190,6 +190,7 @@ export const english = {
   sentLater: 'later',
   noDeliveries: 'The deliveries cannot be read now.',
   noneLikeThat: 'None like that.',
+  noneAmong: (looked: number) => `None like that among ${formatCount(looked)} alerts; there are older ones.`,
   noneYet: 'No alert was seen yet.',
   seenAfter: (span: string) => `seen after ${span}`,
   nextTry: (when: HtmlPart) => html`next try ${when}`,

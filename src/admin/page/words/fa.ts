@@ -189,6 +189,7 @@ export const persian: PageWords = {
   sentLater: 'برای بعد',
   noDeliveries: 'اکنون نمی‌توان تحویل‌ها را خواند.',
   noneLikeThat: 'چنین چیزی نیست.',
+  noneAmong: (looked) => `میان ${count(looked)} هشدار چنین چیزی نیست؛ هشدارهای قدیمی‌تری هم هست.`,
   noneYet: 'هنوز هشداری دیده نشده است.',
   seenAfter: (span) => `پس از ${span} دیده شد`,
   nextTry: (when) => html`تلاش بعدی ${when}`,
