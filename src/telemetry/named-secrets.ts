@@ -39,6 +39,6 @@ const forms = [
   String.raw`(?:\s[^<>]{1,200})?>\s{0,20}(?:<!\[CDATA\[((?:[^\]{]|\](?!\])|${brace}){1,200})\]\]|((?:[^<>{]|${brace}){1,200})(?=<))`,
 ]
 const named = new RegExp(
-  String.raw`(?:token|secret|pass(?:word|wd|phrase|code)?|pwd|key|credentials?|auth(?:orization)?)["']?\s*(?:${forms.join('|')})`,
+  String.raw`(?:token|secret|pass(?:word|wd|phrase|code)?|ps?wd|psw|key|credentials?|auth(?:orization)?)["']?\s*(?:${forms.join('|')})`,
   'gis',
 )

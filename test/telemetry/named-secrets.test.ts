@@ -7,6 +7,7 @@ test.each([
   ['user=desk&userToken=river=canary&text={{ headline }}', ['river=canary']],
   ['<Secret>rivercanary</Secret>', ['rivercanary']],
   ['pass: rivercanary', ['rivercanary']],
+  ['login=desk&psw=rivercanary', ['rivercanary']],
   ['{ "password": "river{!canary", "to": "{{ symbol }}" }', ['river{!canary']],
   [String.raw`{ "password": "ri\"ver\\canary" }`, [String.raw`ri\"ver\\canary`]],
   ['<m:password xsi:type="xsd:string">ri"ver{canary</m:password>', ['ri"ver{canary']],
