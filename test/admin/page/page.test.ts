@@ -368,6 +368,16 @@ describe('the latest alerts', () => {
     expect(words((await page(withRows([]))).text)).toContain('No alert was seen yet.')
   })
 
+  test('are narrowed down, on a Persian page, by what has a Persian name', async () => {
+    const fa = () => ({ timeZone: 'Asia/Tehran', calendar: 'jalali', language: 'fa' }) as const
+    const at = '2026-11-21T05:15:00Z'
+    const asked = `symbol=1&kind=2&rule=3&source=4&id=5&since=${at}&until=${at}`
+    const { body } = await rig({}, { display: fa }).app.inject(`/?${asked}`)
+    const [, filters = ''] = /<nav class="filters"[^>]*>(.*?)<\/nav>/s.exec(body) ?? []
+    expect(words(filters)).toMatch(/نماد +1 +نوع +2 +قاعده +3 +منبع +4 +شناسه +5 /)
+    expect(words(filters)).not.toMatch(/[a-z]/i)
+  })
+
   test('that a search has not found yet are not said to be none, where it looked at a part of them only', async () => {
     const search = async () => ({ data: [], looked: 20_000, cursor: 'older' })
     const deliveries = { ...withRows([]).deliveries, search } as AdminPorts['deliveries']

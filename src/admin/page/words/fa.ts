@@ -196,12 +196,11 @@ export const persian: PageWords = {
   filters: {
     symbol: 'نماد',
     kind: 'نوع',
-    ruleId: 'قاعده',
+    rule: 'قاعده',
     source: 'منبع',
     since: 'از',
     until: 'تا',
     id: 'شناسه',
-    query: 'جست‌وجو',
   },
 
   back: '→ همهٔ هشدارها',
