@@ -6,7 +6,7 @@ import { navigationScript } from './navigation-script.ts'
  * Keeps the page fresh without scrolling it. The server says when something changed (`/api/v1/events`); then the same page is
  * fetched again, and only what differs is replaced, row by row. Nothing moves under the reader: while the list of alerts is being
  * read, new ones wait behind a button, and ages count on by themselves. It waits while the page is hidden, text is selected, a
- * dialog is open or the reader has paused it, and takes up afterwards what it missed. But where the reader has paused it, verdict,
+ * dialog is open or the reader has paused it, and takes up afterwards what it missed. Unless the reader has paused it, verdict,
  * title and icon follow meanwhile, too. It shows when the bridge does not answer any more: also in title and icon.
  *
  * Buttons (`data-act`, see `buttons.ts`) call the API with the admin token, which is a variable here: in no address, no storage and
