@@ -261,6 +261,7 @@ const memorySchema = earlierSchema.extend({
       unitsPerDay: amount.default(0),
       slower: amount.default(0),
       evenShare: amount.default(1),
+      evenShareBefore: amount.default(1),
     })
     .default(emptyGuard),
   few: z.object({ chosen: amount, even: amount }),

@@ -115,6 +115,10 @@ describe('units that go elsewhere', () => {
   it('are missing to the rest of the day as well, and not to the hours of the alerts alone', () => {
     expect(waited(25, 0, 3)).toBeLessThan(1.1 * waited(0, 0, 3))
   }, 60_000)
+
+  it('are missing to even polls up to the reset, also where these have next to none left, and alerts wait for the next day', () => {
+    expect(waited(30, 21, 23.9)).toBeLessThan(2 * waited(0, 21, 23.9))
+  }, 60_000)
 })
 
 describe('the slowest pace', () => {
