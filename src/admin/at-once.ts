@@ -1,3 +1,4 @@
+import { PassThrough, pipeline, Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { sendProblem } from './problem.ts'
 
@@ -42,14 +43,31 @@ export function answerFewAtOnce(app: FastifyInstance, exempt: ReadonlySet<string
     if (running < atOnceMax) running += 1
     else await new Promise<void>((resolve) => waiting.push(resolve))
     placed.add(request)
+    // Nobody reads the answer any more. An order is carried out all the same.
+    if (socket.destroyed && reads.has(request.method)) reply.hijack()
     // Nobody works on it any more, so that nobody would say when it is done.
-    if (reply.sent || socket.destroyed) leave(request)
-    reply.raw.once('close', () => leave(request))
+    if (reply.sent) leave(request)
+    // What was begun for a client that leaves goes on to its end, of which nobody may hear.
+    const leaveLater = () => {
+      if (placed.has(request)) setTimeout(() => leave(request), goneMs).unref()
+    }
+    if (socket.destroyed) leaveLater()
+    else reply.raw.once('close', leaveLater)
   })
-  // And not when the answer was taken: some clients never take it.
-  app.addHook('onSend', async (request) => leave(request))
+  // And not when the answer was taken: some clients never take it. So a page that is sent while it is made is made to its end ahead
+  // of who reads it.
+  app.addHook('onSend', async (request, _reply, payload) => {
+    if (!(payload instanceof Readable)) return void leave(request)
+    payload.once('close', () => leave(request))
+    return pipeline(payload, new PassThrough({ highWaterMark: aheadBytesMax }), () => {})
+  })
 }
 
+const reads: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+/** As long as a handler may take. */
+const goneMs = 15_000
+/** Much more than a page has. */
+const aheadBytesMax = 16 * 1_024 * 1_024
 const atOnceMax = 10
 /** A hundred pages that hear of a change read it at the same moment. */
 const waitingMax = 300

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import { promisify } from 'node:util'
 import { afterEach, expect, test } from 'vitest'
+import type { AuditRow } from '../../src/admin/audit-view.ts'
 import type { AdminDeps, AdminPorts } from '../../src/admin/ports.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { until } from '../support/until.ts'
@@ -136,8 +137,9 @@ const get = (path: string, ...headers: string[]) =>
 
 /** Counts how many requests for the status are worked on at the same time. */
 function countedStatus() {
-  const counted = { now: 0, most: 0 }
+  const counted = { begun: 0, now: 0, most: 0 }
   const read = async () => {
+    counted.begun += 1
     counted.now += 1
     counted.most = Math.max(counted.most, counted.now)
     await systemClock.sleep(5)
@@ -223,6 +225,60 @@ test('a client that leaves while its request waits, or is answered, keeps no oth
   go.resolve()
   const answers = await Promise.all(Array.from({ length: 30 }, () => fetch(`${base}/readyz`)))
   expect(answers.every((each) => each.status === 200)).toBe(true)
+})
+
+/** An audit that is read on every status page, and counts how many read it at the same time. */
+function countedAudit(found: AuditRow[] = []) {
+  const { counted, read } = countedStatus()
+  const list = async () => {
+    await read()
+    return found
+  }
+  return { counted, audit: { add: async () => {}, list } }
+}
+
+test('status pages that are asked for at the same time are made a few at a time, to their end', async () => {
+  const { counted, audit } = countedAudit()
+  const { app } = rig({ audit })
+  await app.ready()
+  const pages = await Promise.all(Array.from({ length: 100 }, () => app.inject('/')))
+  expect(pages.every((each) => each.body.includes('</html>'))).toBe(true)
+  expect(counted.most).toBe(10)
+})
+
+test('of what clients asked for that have left, no more is worked on at a time, and nothing is begun', async () => {
+  const go = Promise.withResolvers<void>()
+  let asked = 0
+  const list = async () => {
+    asked += 1
+    await go.promise
+    return []
+  }
+  const { app, port, base } = await listen({ audit: { add: async () => {}, list } })
+  const count = () => promisify(app.server.getConnections.bind(app.server))()
+  const sockets = Array.from({ length: 30 }, () => connect(port, '127.0.0.1'))
+  for (const socket of sockets) socket.write(get('/api/v1/audit'))
+  await until('thirty ask', async () => asked >= 10 && (await count()) === 30)
+  for (const socket of sockets) socket.destroy()
+  await until('all have left', async () => (await count()) === 0)
+  // It waits for its turn behind all of them.
+  const last = fetch(`${base}/api/v1/audit`)
+  go.resolve()
+  expect((await last).status).toBe(200)
+  expect(asked).toBe(11)
+})
+
+test('who asks for pages and takes nothing of them keeps no other from being answered', async () => {
+  const large = { at: '2026-11-21T08:45:00Z', action: 'reload', subject: '', comment: 'x'.repeat(1_000_000) }
+  const { counted, audit } = countedAudit([
+    { ...large, ids: [], count: null, by: 'admin', from: '', order: null },
+  ])
+  const { port, base } = await listen({ audit })
+  const sockets = Array.from({ length: 2 }, () => connect(port, '127.0.0.1').pause())
+  for (const socket of sockets) socket.write(get('/').repeat(10))
+  await until('all are made', async () => counted.begun === 20)
+  expect((await fetch(`${base}/readyz`)).status).toBe(200)
+  for (const socket of sockets) socket.destroy()
 })
 
 test.each([
