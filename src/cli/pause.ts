@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
+import type { StatusView } from '../admin/status-view.ts'
 import { given } from '../lib/given.ts'
-import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
-import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
-import { print, printJson } from './output.ts'
+import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
+import { isolated, print, printableLine, printJson } from './output.ts'
 import { spanOption } from './usage.ts'
 
 interface Options extends DaemonOptions {
@@ -27,12 +27,25 @@ function sinkCommand(verb: 'pause' | 'resume'): Command {
     .argument('<sink>', 'the name of the sink')
     .action(async (sink: string, { for: span, comment, ...options }: Options) => {
       const path = `/api/v1/sinks/${encodeURIComponent(sink)}/${verb}`
-      const answer = await connectDaemon(options).post(path, given({ for: span, comment }))
+      const daemon = connectDaemon(options)
+      const replaced = verb === 'pause' ? await pauseOf(daemon, sink) : ''
+      const answer = await daemon.post(path, given({ for: span, comment }))
       const { until } = answer as { until?: string }
       if (options.json) printJson(answer)
       else
         print(
-          printable(`${sink} is ${verb === 'pause' ? 'paused' : 'active'}${until ? ` until ${until}` : ''}`),
+          printableLine(
+            `${sink} is ${verb === 'pause' ? 'paused' : 'active'}${until ? ` until ${until}` : ''}${replaced}`,
+          ),
         )
     })
+}
+
+/** The pause that is there may be another operator's, who counts on its end: a command shows nothing of it before. */
+async function pauseOf(daemon: Daemon, name: string): Promise<string> {
+  const status = (await daemon.get('/api/v1/status').catch(() => undefined)) as StatusView | undefined
+  const sink = status?.sinks.find((each) => each.name === name)
+  if (sink?.state !== 'paused') return ''
+  const until = sink.pausedUntil === null ? '' : ` until ${sink.pausedUntil}`
+  return `; this replaces its pause${until}${sink.reason ? ` (${isolated(sink.reason)})` : ''}`
 }

@@ -14,6 +14,7 @@ import { whyCommand } from '../../src/cli/why.ts'
 import type { Order } from '../../src/delivery/records/selection.ts'
 import { versionHeader } from '../../src/telemetry/version.ts'
 import { rig, token } from '../admin/rig.ts'
+import { sink, status } from '../admin/views.ts'
 import { run } from '../support/cli.ts'
 import { writeConfig } from '../support/process.ts'
 
@@ -62,6 +63,33 @@ it('an address and a token are enough, from the environment or the command line'
   expect(String((await run(statusCommand())).thrown)).toContain(
     'ALERT_BRIDGE_URL: "127.0.0.1:8080" is no http address such as http://127.0.0.1:8080',
   )
+})
+
+it.each([
+  [
+    'with an end',
+    '2026-11-21T14:00:00.000Z',
+    'they migrate',
+    ' until 2026-11-21T17:30:00+03:30 (they migrate)',
+  ],
+  ['without an end', null, null, ''],
+])(
+  'who pauses a sink that is paused already is told of the pause that this replaces: %s',
+  async (_, pausedUntil, reason, told) => {
+    const sinks = [sink({ name: 'ops-slack', state: 'paused', pausedUntil, reason })]
+    const { port } = await listening({ status: async () => status({ sinks }) })
+    const at = ['--url', `http://127.0.0.1:${port}`, '--token', token]
+    expect((await run(pauseCommand(), 'ops-slack', ...at)).out).toBe(
+      `ops-slack is paused; this replaces its pause${told}\n`,
+    )
+  },
+)
+
+it('a sink is paused also where nobody can say how it was', async () => {
+  const { port, calls } = await listening({ status: () => Promise.reject(new Error('no')) })
+  const at = ['--url', `http://127.0.0.1:${port}`, '--token', token]
+  expect((await run(pauseCommand(), 'ops-slack', ...at)).out).toBe('ops-slack is paused\n')
+  expect(calls).toEqual([['pause', 'ops-slack', { comment: '' }]])
 })
 
 it('a token that would travel unencrypted to another machine is warned of, once a command', async () => {
