@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { type Clock, systemClock } from '../lib/clock.ts'
+import { within } from '../lib/time-limit.ts'
 import { waits } from '../lib/waits.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { leaseKey } from './keys.ts'
@@ -48,6 +49,7 @@ export interface LeaseOptions {
 }
 
 export const leaseTtlMs = 15_000
+const releaseMsMax = 2_000
 
 /** The start of every token, so that a waiting replica can name the holder. */
 export const thisProcess = `${hostname()}, process ${process.pid}, running since ${new Date(performance.timeOrigin).toISOString()}`
@@ -134,10 +136,10 @@ class OwnLease implements Lease {
 
   async release(): Promise<void> {
     this.#done.abort(new Error('released'))
-    await this.#renewing
     const { redis, key, token } = this.#options
-    // A lease that cannot be released expires.
-    await redis.eval(releaseScript, 1, key, token).catch(() => {})
+    const released = this.#renewing.then(() => redis.eval(releaseScript, 1, key, token))
+    // A lease that cannot be released expires, so that nobody who stops has to wait for a Redis that does not answer.
+    await within(releaseMsMax, 'releasing a lease', released).catch(() => {})
   }
 
   async #renewUntilDone(): Promise<void> {

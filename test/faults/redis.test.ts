@@ -205,6 +205,38 @@ describe('Redis that is away for longer than a lock', () => {
       await row.twice('what was acknowledged and could not be recorded', () => expect(doubled).toEqual([]))
     }),
   )
+
+  it.concurrent(
+    'Redis that is away keeps no bridge from ending on SIGTERM, also where it only does not answer',
+    { timeout: 120_000 },
+    sideBySide(async () => {
+      const row = failureRow('It is told to stop (`SIGTERM`) while Redis is away')
+      const redis = await ownRedis()
+      const { hook, shown, text, left } = await redisRig(redis)
+      let lastSendMs = 0
+      const log = logOf('hook', hook, taken, () => {
+        lastSendMs = performance.now()
+        return taken
+      })
+      const config = writeConfig(text)
+      const program = startProgram(['run', '--config', config])
+      shown.fire(20)
+      await until('everything is sent', () => hasAll(shown, log), 30_000)
+      redis.freeze()
+      program.kill('SIGTERM')
+      expect(await program.ended(40_000)).toBe(0)
+      await row.heals('it ends within 16 s of its last send', performance.now() - lastSendMs)
+      redis.thaw()
+      startProgram(['run', '--config', config])
+      shown.fire(5)
+      await until('everything arrives', () => hasAll(shown, log), 50_000)
+      await until('all is recorded', async () => (await left()) === 0, 30_000)
+      const cutOff = new Map(log.taken.map((mark) => [mark, 1]))
+      const { doubled, ...rest } = judge(shown, log, { cutOff })
+      await row.kept('everything', () => expect({ ...rest, doubled: [] }).toEqual(clean))
+      await row.twice('what was acknowledged and could not be recorded', () => expect(doubled).toEqual([]))
+    }),
+  )
 })
 
 describe('Redis that comes back without what it knew', () => {
