@@ -281,6 +281,31 @@ test('who asks for pages and takes nothing of them keeps no other from being ans
   for (const socket of sockets) socket.destroy()
 })
 
+test('what its client no longer waits for is not begun, and what is being answered keeps its place until it is done', async () => {
+  const go = Promise.withResolvers<void>()
+  let asked = 0
+  const { app, port, base } = await listen({
+    async status() {
+      asked += 1
+      await go.promise
+      return status()
+    },
+  })
+  const count = () => promisify(app.server.getConnections.bind(app.server))()
+  // Every second client sends several requests in one packet.
+  const sockets = Array.from({ length: 40 }, () => connect(port, '127.0.0.1'))
+  for (const [at, socket] of sockets.entries()) socket.write(get('/readyz').repeat(at % 2 === 0 ? 1 : 5))
+  await until('forty ask', async () => asked >= 10 && (await count()) === 40)
+  for (const socket of sockets) socket.destroy()
+  await until('all have left', async () => (await count()) === 0)
+  const later = fetch(`${base}/readyz`)
+  await until('another asks', async () => (await count()) === 1)
+  expect(asked).toBe(10)
+  go.resolve()
+  expect((await later).status).toBe(200)
+  expect(asked).toBe(11)
+})
+
 test.each([
   ['an address that cannot be decoded', get('/api/v1/deliveries/main/%zz'), 400],
   ['a name that is too long', get(`/api/v1/orphans/${'a'.repeat(201)}`), 414],
