@@ -40,7 +40,7 @@ const browser = 'test/browser/*.test.ts'
  * Files wait for locks, leases and outages for most of their time; each process needs less than a gigabyte. With more, slow cores are
  * shared by so many that tests run out of time.
  */
-const maxWorkers = Math.max(availableParallelism(), Math.min(6, Math.floor(totalmem() / 1e9)))
+const maxWorkers = Math.max(availableParallelism(), Math.min(4, Math.floor(totalmem() / 1e9)))
 
 export default defineConfig({
   test: {
