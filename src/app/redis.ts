@@ -27,9 +27,12 @@ export async function openRedis(
   tools: { log: Logger; teardown: Teardown; signal: AbortSignal },
 ): Promise<RedisPair> {
   const target = await targetOf(config, dataDir, tools)
+  const opened: RedisClient[] = []
+  // Both at once: a server that hangs is waited for by each.
+  tools.teardown.push('redis', async () => void (await Promise.all(opened.map(closeRedis))))
   const connect = (profile: 'commands' | 'blocking') => {
     const client = connectRedis({ target, profile, connectionName: `alert-bridge-${profile}` }, tools.log)
-    tools.teardown.push(`redis ${profile}`, () => closeRedis(client))
+    opened.push(client)
     return client
   }
   const pair = { commands: connect('commands'), blocking: connect('blocking') }

@@ -123,7 +123,10 @@ export async function closeRedis(redis: RedisClient): Promise<void> {
   // Between two attempts there is no connection whose end could be waited for.
   const connected = redis.status !== 'reconnecting'
   const ended = new Promise((resolve) => redis.once('end', resolve))
+  const nodes = redis instanceof Cluster ? redis.nodes() : [redis]
   redis.disconnect()
+  // Else a server that hangs would be waited for once more, now for its farewell.
+  for (const { stream } of nodes) stream?.destroy()
   if (connected) await within(closeTimeoutMs, 'closing', ended).catch(() => {})
 }
 

@@ -212,7 +212,7 @@ describe('Redis that is away for longer than a lock', () => {
     sideBySide(async () => {
       const row = failureRow('It is told to stop (`SIGTERM`) while Redis is away')
       const redis = await ownRedis()
-      const { hook, shown, text, left } = await redisRig(redis)
+      const { sandbox, hook, shown, text, left } = await redisRig(redis)
       let lastSendMs = 0
       const log = logOf('hook', hook, taken, () => {
         lastSendMs = performance.now()
@@ -222,6 +222,9 @@ describe('Redis that is away for longer than a lock', () => {
       const program = startProgram(['run', '--config', config])
       shown.fire(20)
       await until('everything is sent', () => hasAll(shown, log), 30_000)
+      // Where a poll is on its way, its rows and what was learnt from them are written one after the other.
+      const asked = sandbox.requests.length
+      while (sandbox.requests.length === asked) await new Promise((resolve) => setImmediate(resolve))
       redis.freeze()
       program.kill('SIGTERM')
       expect(await program.ended(40_000)).toBe(0)
