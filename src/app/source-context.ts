@@ -53,12 +53,16 @@ export function contextOfSource(
     unitsShare: context.unitsShare,
     polls: () => slowestPaces(sharing(source)),
   })
-  let known: { readonly accountHash: string; readonly cache: ContextCache } | undefined
+  let known:
+    | { readonly token: string; readonly accountHash: string; readonly cache: ContextCache }
+    | undefined
   const cacheNow = () => {
-    const accountHash = accountHashOf(prefix, config)
-    if (accountHash !== undefined && known?.accountHash !== accountHash)
-      known = { accountHash, cache: createContextCache({ redis, prefix, source, accountHash }) }
-    return accountHash === undefined ? undefined : known
+    const token = tokenOf(config)
+    if (token !== undefined && known?.token !== token) {
+      const accountHash = hashAccount(prefix, config.baseUrl, token)
+      known = { token, accountHash, cache: createContextCache({ redis, prefix, source, accountHash }) }
+    }
+    return token === undefined ? undefined : known
   }
   const found = createSourceContext({
     source,
@@ -93,9 +97,9 @@ const callTimeoutMs = 8_000
 const bodyBytesMax = 1_048_576
 const exactNumbersMax = { page: 15_000, record: 5_000 }
 
-function accountHashOf(prefix: string, { baseUrl, token }: SourceConfig): string | undefined {
+function tokenOf({ token }: SourceConfig): string | undefined {
   try {
-    return hashAccount(prefix, baseUrl, token.reveal())
+    return token.reveal()
   } catch {
     return undefined
   }

@@ -10,6 +10,7 @@ export class Secret {
   readonly #read: () => string
   /** The file that contains the value, when there is one. */
   readonly file: string | undefined
+  #fingerprinted: { readonly value: string | undefined; readonly hash: string } | undefined
 
   constructor(value: string) {
     this.#read = () => value
@@ -30,12 +31,20 @@ export class Secret {
    * what `reveal` has just returned, where that was called already.
    */
   fingerprint(value?: string): string {
-    const hash = createHmac('sha256', fingerprintKey).update(`${this.file ?? ''}\0`)
+    let now: string | undefined
     try {
-      return hash.update(value ?? this.reveal()).digest('hex')
+      now = value ?? this.reveal()
     } catch {
-      return hash.digest('hex')
+      // As that of an empty value.
     }
+    // Asked for at each send, while the value hardly ever changes.
+    const known = this.#fingerprinted
+    if (known && known.value === now) return known.hash
+    const hash = createHmac('sha256', fingerprintKey)
+      .update(`${this.file ?? ''}\0${now ?? ''}`)
+      .digest('hex')
+    this.#fingerprinted = { value: now, hash }
+    return hash
   }
 
   toString(): string {
