@@ -125,8 +125,27 @@ export function createCaller(options: FeedClientOptions): Caller {
   return {
     call,
     tokenTrouble: () => tokenTrouble(token),
-    tokenFingerprint: () => token.fingerprint(),
+    tokenFingerprint: fingerprinter(token),
     close: () => pool.destroy(),
+  }
+}
+
+/** Asked for at each send with context, while the token hardly ever changes. */
+function fingerprinter(token: Secret): () => string {
+  let known: { readonly value: string; readonly hash: string } | undefined
+  return () => {
+    const value = revealed(token)
+    if (known?.value !== value) known = { value, hash: token.fingerprint(value) }
+    return known.hash
+  }
+}
+
+/** '' where its file cannot be read. */
+function revealed(token: Secret): string {
+  try {
+    return token.reveal()
+  } catch {
+    return ''
   }
 }
 

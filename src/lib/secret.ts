@@ -10,7 +10,6 @@ export class Secret {
   readonly #read: () => string
   /** The file that contains the value, when there is one. */
   readonly file: string | undefined
-  #fingerprinted: { readonly value: string | undefined; readonly hash: string } | undefined
 
   constructor(value: string) {
     this.#read = () => value
@@ -31,20 +30,12 @@ export class Secret {
    * what `reveal` has just returned, where that was called already.
    */
   fingerprint(value?: string): string {
-    let now: string | undefined
+    const hash = createHmac('sha256', fingerprintKey).update(`${this.file ?? ''}\0`)
     try {
-      now = value ?? this.reveal()
+      return hash.update(value ?? this.reveal()).digest('hex')
     } catch {
-      // As that of an empty value.
+      return hash.digest('hex')
     }
-    // Asked for at each send, while the value hardly ever changes.
-    const known = this.#fingerprinted
-    if (known && known.value === now) return known.hash
-    const hash = createHmac('sha256', fingerprintKey)
-      .update(`${this.file ?? ''}\0${now ?? ''}`)
-      .digest('hex')
-    this.#fingerprinted = { value: now, hash }
-    return hash
   }
 
   toString(): string {

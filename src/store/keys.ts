@@ -3,22 +3,22 @@
  * `operator-keys.ts`): its type, when it expires, and what happens when it is lost.
  *
  * All of them have one hash tag, `{<prefix>}`, and so do the queues: in a cluster they share a slot, so that scripts and MULTI may
- * touch several, and a failover that loses its tail rewinds queues and state together. (An alert that is marked as seen while its job
- * was lost would be lost.) The program writes no key that is not named here.
+ * touch several, and a failover that loses its tail rewinds marks and jobs together, so that it loses no alert. No other key is written.
  */
 
 /** What the walk, the ledger and the poller store of one source. */
 interface SourceKeys {
   /**
-   * ZSET, key of the row → when the feed last showed it (ms, exact to a day), by the later of the clocks of Redis and of the bridge.
-   * Rows older than 30 days (`seenWindow`) and a day before the last complete walk are removed, but none of the newest 20,000, and
-   * none while a walk is not done.
-   * Lost: `startFrom` decides as on a first start; the rows are enqueued again, and sent again unless their job record is still kept.
+   * HASH, key of the row → the day (UTC, since 1970) on which the feed last showed it. Days that ended 30 days (`seenWindow`) before the
+   * last complete walk are forgotten, but for the newest 20,000 rows: these count as not there at once, and are removed later. Lost:
+   * `startFrom` decides as on a first start; the rows are enqueued again, and sent again unless their job record is still kept.
    */
   readonly seen: string
+  /** HASH, day → how many rows of `seen` have it. Lost alone: these are forgotten with the next later day. */
+  readonly seenDays: string
   /**
-   * ZSET, key of the row → number of the stretch it belongs to (0: none): the seen rows below which something may still
-   * be unknown. A row is removed when it is covered, or with its entry in `seen`. Lost alone: rows below may be missed until a sweep.
+   * ZSET, key of the row → number of its stretch (0: none): the seen rows below which something may still be unknown. A row is removed
+   * when it is covered, or with its entry in `seen`. Lost alone: rows below may be missed until a sweep.
    */
   readonly uncovered: string
   /**
@@ -112,6 +112,7 @@ export function sourceKeys(prefix: string, source: string): SourceKeys {
   const root = `${hashTag(prefix)}:source:${source}`
   return {
     seen: `${root}:seen`,
+    seenDays: `${root}:seen-days`,
     uncovered: `${root}:uncovered`,
     stretch: `${root}:stretch`,
     quarantined: `${root}:set-aside`,

@@ -66,7 +66,7 @@ export function createSourceData(redis: RedisClient, prefix: string): SourceData
       const [polled, known, rows, held, quarantined, status] = await Promise.all([
         redis.exists(leaseKey(prefix, source)),
         redis.exists(keys.meta, keys.held, keys.quarantined),
-        redis.zcard(keys.seen),
+        redis.hlen(keys.seen),
         redis.hlen(keys.held),
         redis.hlen(keys.quarantined),
         createSourceStatus({ redis, prefix, source }).load(),

@@ -6,7 +6,7 @@ import type { RedisFinding } from './redis-check.ts'
  * The format of what is stored in Redis. It is raised only when an earlier version could no longer read it rightly: what a
  * later version merely adds, earlier ones leave alone.
  */
-export const stateFormat = 1
+export const stateFormat = 2
 
 /** Stores that this version writes here, or returns why it must not. */
 export async function claimFormat(

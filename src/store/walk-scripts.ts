@@ -3,14 +3,17 @@ import { serverRun } from './server-run.ts'
 
 /** The scripts of `walk-state.ts`. Each is one indivisible change or reading; all keys share a hash tag. */
 
+const dayMs = 86_400_000
+
 /**
- * KEYS meta, seen, uncovered, stretch, quarantine, quarantined, quarantinedTimes
+ * KEYS meta, seen, uncovered, stretch, quarantine, quarantined, quarantinedTimes, seenDays
  * ARGV new id, id of a stored walk to replace (or ''), scope as JSON, the server that a first one may be made at (or '')
  * Returns: whether it was made now, number of seen rows, fields of meta, open stretches as JSON ('' without); -1 first, and nothing is
  * made, where there is none and this is another server, or another run of it.
  *
  * Numbers of stretches continue above those that are stored of rows, so that an old row never counts to a new stretch. What an
- * earlier version quarantined is moved; its entries are read as text, because cjson refuses half characters.
+ * earlier version quarantined is moved; its entries are read as text, because cjson refuses half characters. What an earlier version
+ * stored of seen rows, a sorted set by time, is stored anew.
  */
 export const openScript = `
 local id = redis.call('HGET', KEYS[1], 'id')
@@ -29,19 +32,37 @@ for _, entry in ipairs(redis.call('LRANGE', KEYS[5], 0, -1)) do
   if key and at and redis.call('ZADD', KEYS[7], 'NX', at, key) == 1 then redis.call('HSET', KEYS[6], key, entry) end
 end
 redis.call('DEL', KEYS[5])
-return {created, redis.call('ZCARD', KEYS[2]), redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or ''}
+if redis.call('TYPE', KEYS[2]).ok == 'zset' then
+  local byTime = KEYS[2] .. ':by-time'
+  redis.call('RENAME', KEYS[2], byTime)
+  for first = 0, redis.call('ZCARD', byTime) - 1, 1000 do
+    local some = redis.call('ZRANGE', byTime, first, first + 999, 'WITHSCORES')
+    for index = 1, #some, 2 do
+      local day = math.floor(some[index + 1] / ${dayMs})
+      redis.call('HSET', KEYS[2], some[index], day)
+      redis.call('HINCRBY', KEYS[8], day, 1)
+    end
+  end
+  redis.call('DEL', byTime)
+end
+return {created, redis.call('HLEN', KEYS[2]), redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or ''}
 `
 
 /**
  * KEYS meta, seen, uncovered, stretch, quarantinedTimes · ARGV keys of rows
- * Returns: fields of meta, open stretches as JSON, score of each row in seen, in uncovered and in quarantinedTimes, the server.
+ * Returns: fields of meta, open stretches as JSON, of each row its day in seen, its score in uncovered and in quarantinedTimes, the
+ * server.
  */
 export const lookScript = `
 local seen, uncovered, quarantined = {}, {}, {}
 if #ARGV > 0 then
-  seen = redis.call('ZMSCORE', KEYS[2], unpack(ARGV))
+  seen = redis.call('HMGET', KEYS[2], unpack(ARGV))
   uncovered = redis.call('ZMSCORE', KEYS[3], unpack(ARGV))
   quarantined = redis.call('ZMSCORE', KEYS[5], unpack(ARGV))
+  local forgottenDay = tonumber(redis.call('HGET', KEYS[1], 'forgottenDay') or '-1')
+  for index = 1, #ARGV do
+    if seen[index] and tonumber(seen[index]) <= forgottenDay then seen[index] = false end
+  end
 end
 return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, uncovered, quarantined, ${serverRun}}
 `
@@ -52,8 +73,8 @@ export const commitArgs = namedArgs(
   'baseVersion',
   'changeJson',
   'seenWindowMs',
-  // Rows that one commit forgets, beside those that were shown with the last of them.
-  'forgetMax',
+  // Rows that one commit looks at, to remove those that are forgotten.
+  'scanned',
   // Of quarantined rows that are kept.
   'badMax',
   'badBytesMax',
@@ -67,7 +88,7 @@ export const commitArgs = namedArgs(
 )
 
 /**
- * KEYS meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes, seenByHalfHour · ARGV commitArgs
+ * KEYS meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes, seenByHalfHour, seenDays · ARGV commitArgs
  * Returns: done, raced, replaced or lost; how many rows were new; the version of the stretches after it; how many rows were
  * removed from those quarantined.
  *
@@ -78,7 +99,7 @@ export const commitArgs = namedArgs(
  * the same, those of a covered page as covered; but no stretch is changed.
  */
 export const commitScript = `
-local meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes, seenByHalfHour = unpack(KEYS)
+local meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes, seenByHalfHour, seenDays = unpack(KEYS)
 ${commitArgs.locals}
 local id, replacedId = unpack(redis.call('HMGET', meta, 'id', 'replacedId'))
 if id ~= baseId then
@@ -91,13 +112,20 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- The later of the two clocks dates a row, the earlier one decides its removal: a wrong clock removes nothing too soon.
 local early, late = math.min(now, callerMs), math.max(now, callerMs)
+local forgottenDay = tonumber(redis.call('HGET', meta, 'forgottenDay') or '-1')
+-- Clocks that were set back date no row among those that are forgotten.
+local today = math.max(math.floor(late / ${dayMs}), forgottenDay + 1)
 local raced = redis.call('HGET', meta, 'version') ~= baseVersion
 local become = change.become
 if raced and become > 0 then become = 0 end
 
 local added, bad = 0, 0
 for _, key in ipairs(change.mark) do
-  local new = redis.call('ZADD', seen, 'NX', late, key)
+  local new = redis.call('HSETNX', seen, key, today)
+  if new == 0 and tonumber(redis.call('HGET', seen, key)) <= forgottenDay then
+    redis.call('HSET', seen, key, today)
+    new = 1
+  end
   added = added + new
   if new == 1 and change.bad[key] then
     redis.call('HSET', quarantined, key, change.bad[key])
@@ -133,15 +161,23 @@ if bad > 0 then
   end
 end
 
-local day = 86400000
+local moved = {[today] = added}
 for _, key in ipairs(change.shown) do
-  local at = redis.call('ZSCORE', seen, key)
-  if at and late - at > day then redis.call('ZADD', seen, 'XX', late, key) end
+  local before = tonumber(redis.call('HGET', seen, key) or '-1')
+  if before > forgottenDay and before < today then
+    redis.call('HSET', seen, key, today)
+    moved[before] = (moved[before] or 0) - 1
+    moved[today] = moved[today] + 1
+  end
   if become < 0 then
     redis.call('ZREM', uncovered, key)
   elseif become > 0 then
     redis.call('ZADD', uncovered, 'XX', become, key)
   end
+end
+
+for day, by in pairs(moved) do
+  if by ~= 0 and redis.call('HINCRBY', seenDays, day, by) <= 0 then redis.call('HDEL', seenDays, day) end
 end
 
 for name, by in pairs({
@@ -183,27 +219,52 @@ if not raced then
   end
 end
 
--- Removes rows last shown a window and a day (scores are exact to a day) before the last complete walk (not before now:
--- after a long outage the rows that end the walk are as old as the outage). Removes nothing while a walk is not done, and
--- none of the newest rows, whatever the clocks show.
-local spare = redis.call('ZCARD', seen) - rowsKept
-if completeAt and spare > 0 and redis.call('EXISTS', stretch) == 0 then
-  local cutoff = math.min(early, completeAt) - seenWindowMs - day
-  local some = redis.call('ZRANGEBYSCORE', seen, '-inf', '(' .. cutoff, 'WITHSCORES', 'LIMIT', 0,
-    math.min(spare, forgetMax))
-  if #some > 0 then
-    -- Rows that were shown together are removed together: beside half a page of known rows the others would look like late
-    -- ones.
-    local last = some[#some]
-    local old = redis.call('ZRANGEBYSCORE', seen, '-inf', last)
-    for _, key in ipairs(old) do
-      redis.call('ZREM', seen, key)
+-- Forgets the rows of days that ended a window before the last complete walk (not before now: after a long outage the rows
+-- that end the walk are as old as the outage). Forgets nothing while a walk is not done, and none of the newest rows,
+-- whatever the clocks show. Rows of one day go together: beside half a page of known rows the others would look like late ones.
+if completeAt and redis.call('HLEN', seen) > tonumber(rowsKept) and redis.call('EXISTS', stretch) == 0 then
+  local lastDay = math.floor((math.min(early, completeAt) - seenWindowMs) / ${dayMs}) - 1
+  local counts, days, left = redis.call('HGETALL', seenDays), {}, 0
+  for index = 1, #counts, 2 do
+    local day = {number = tonumber(counts[index]), rows = tonumber(counts[index + 1])}
+    left = left + day.rows
+    if day.number <= lastDay then table.insert(days, day) end
+  end
+  table.sort(days, function(one, other) return one.number < other.number end)
+  local before = left
+  for _, day in ipairs(days) do
+    if left - day.rows < tonumber(rowsKept) then break end
+    left = left - day.rows
+    forgottenDay = day.number
+    redis.call('HDEL', seenDays, day.number)
+  end
+  if left < before then
+    redis.call('HINCRBY', meta, 'forgotten', before - left)
+    redis.call('HSET', meta, 'forgottenDay', forgottenDay)
+    local endMs = (forgottenDay + 1) * ${dayMs}
+    if endMs > tonumber(redis.call('HGET', meta, 'forgottenMs') or '0') then
+      redis.call('HSET', meta, 'forgottenMs', endMs)
+    end
+  end
+end
+
+-- Forgotten rows are removed bit by bit, in a round through all of them, which takes many changes where there are many rows.
+if forgottenDay > tonumber(redis.call('HGET', meta, 'removedDay') or '-1') then
+  local cursor, roundDay = unpack(redis.call('HMGET', meta, 'removing', 'removingDay'))
+  local scan = redis.call('HSCAN', seen, cursor or '0', 'COUNT', scanned)
+  for index = 1, #scan[2], 2 do
+    local key = scan[2][index]
+    if tonumber(scan[2][index + 1]) <= forgottenDay then
+      redis.call('HDEL', seen, key)
       redis.call('ZREM', uncovered, key)
       if tonumber(redis.call('ZSCORE', quarantinedTimes, key) or 0) < 0 then redis.call('ZREM', quarantinedTimes, key) end
     end
-    redis.call('HINCRBY', meta, 'forgotten', #old)
-    local before = tonumber(redis.call('HGET', meta, 'forgottenMs') or '0')
-    if last + day > before then redis.call('HSET', meta, 'forgottenMs', last + day) end
+  end
+  if scan[1] == '0' then
+    redis.call('HSET', meta, 'removedDay', roundDay or forgottenDay)
+    redis.call('HDEL', meta, 'removing', 'removingDay')
+  else
+    redis.call('HSET', meta, 'removing', scan[1], 'removingDay', roundDay or forgottenDay)
   end
 end
 return {raced and 'raced' or 'done', added, tonumber(redis.call('HGET', meta, 'version')), fellOut}

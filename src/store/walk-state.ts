@@ -12,9 +12,10 @@ import { commitArgs, commitScript, lookScript, openScript } from './walk-scripts
 /**
  * What is known of a source's feed, in Redis: the state of the walk. Its keys, as `keys.ts` names them:
  *
- * - `seen` (ZSET by the time a row was last shown): rows that were handled: enqueued, held back, quarantined or passed over.
+ * - `seen` (HASH, row → the day it was last shown): rows that were handled: enqueued, held back, quarantined or passed over.
  *   Kept for `seenWindowMs` after they were last shown, at the least. Lost: the rows are enqueued again; one whose job
- *   record is still kept is not sent again.
+ *   record is still kept is not sent again. Rows of a day up to `forgottenDay` of `meta` count as not there.
+ * - `seenDays` (HASH, day → how many rows of `seen` were last shown on it): by it whole days are forgotten.
  * - `uncovered` (ZSET, row → number of its stretch): seen rows below which something may be unknown. Trimmed together
  *   with `seen`. Lost alone: an open stretch is still continued at its place; only the sweep finds the rows that it would
  *   have shown.
@@ -136,6 +137,7 @@ interface WalkStateOptions {
   readonly source: string
   readonly seenWindowMs: number
   readonly rowsKept?: number
+  readonly scanned?: number
   readonly quarantine?: QuarantineLimits
 }
 
@@ -144,11 +146,8 @@ interface WalkStateOptions {
  * while cannot remove them.
  */
 const seenRowsKept = 20_000
-/**
- * Rows that one change removes at most, beside those shown with the last of them: many more than it marks, and few enough
- * not to delay Redis.
- */
-const forgetMax = 500
+/** Rows that one change looks at to remove those that are forgotten: many more than it marks, and few enough not to delay Redis. */
+const rowsScanned = 500
 
 export function createWalkState(options: WalkStateOptions): WalkState {
   const {
@@ -156,17 +155,18 @@ export function createWalkState(options: WalkStateOptions): WalkState {
     source,
     seenWindowMs,
     rowsKept = seenRowsKept,
+    scanned = rowsScanned,
     quarantine: limits = quarantineLimits,
   } = options
   const keys = sourceKeys(options.prefix, source)
-  const { meta, seen, uncovered, stretch, quarantine, quarantined, quarantinedTimes, sweep } = keys
+  const { meta, seen, seenDays, uncovered, stretch, quarantine, quarantined, quarantinedTimes, sweep } = keys
   return {
     source,
     async open({ id, scope, replaces = '', server = '' }) {
       const answer = await redis.eval(
         openScript,
-        7,
-        ...[meta, seen, uncovered, stretch, quarantine, quarantined, quarantinedTimes],
+        8,
+        ...[meta, seen, uncovered, stretch, quarantine, quarantined, quarantinedTimes, seenDays],
         ...[id, replaces, JSON.stringify(scope), server],
       )
       const [created, seenSize, fields, stretches] = openAnswer.parse(answer)
@@ -198,8 +198,9 @@ export function createWalkState(options: WalkStateOptions): WalkState {
     async commit(base, change) {
       const answer = await redis.eval(
         commitScript,
-        8,
-        ...[meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes, keys.seenByHalfHour],
+        9,
+        ...[meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes],
+        ...[keys.seenByHalfHour, seenDays],
         ...commitArgs.inOrder({
           baseId: base.id,
           baseVersion: base.version,
@@ -207,7 +208,7 @@ export function createWalkState(options: WalkStateOptions): WalkState {
           changeJson: toWire(change),
           callerMs: change.nowMs,
           seenWindowMs,
-          forgetMax,
+          scanned,
           badMax: limits.rowsMax,
           badBytesMax: limits.bytesMax,
           rowsKept,

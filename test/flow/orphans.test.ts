@@ -212,7 +212,7 @@ describe('a source that is renamed', () => {
     await until('history is learned from', async () => (await planOf(before.url)) > 0)
     const learnedFrom = await planOf(before.url)
     const { budget } = (await statusOf(before.url)).sources[0] ?? {}
-    const seenBefore = await redis.client().zcard(sourceKeys(prefix, 'main').seen)
+    const seenBefore = await redis.client().hlen(sourceKeys(prefix, 'main').seen)
     await before.app.stop()
     const meanwhile = sandbox.fireMany(3)
     await hook.received(5)
@@ -232,7 +232,7 @@ describe('a source that is renamed', () => {
     })
     await row.kept('goes on with the units, rows and plan of the old name', async () => {
       expect(source?.budget?.unitsUsed).toBeGreaterThan(budget?.unitsUsed ?? Number.NaN)
-      expect(await redis.client().zcard(sourceKeys(prefix, 'desk').seen)).toBe(seenBefore + 4)
+      expect(await redis.client().hlen(sourceKeys(prefix, 'desk').seen)).toBe(seenBefore + 4)
       expect(await planOf(after.url)).toBeGreaterThan(0.9 * learnedFrom)
       expect(olderPages()).toBe(pages)
     })

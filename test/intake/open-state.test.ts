@@ -352,7 +352,7 @@ describe('a Redis that rewound', () => {
     await poll()
     // A tail that was lost takes the marks and the jobs with it.
     queues.jobs.clear()
-    await redis.zrem(sourceKeys(prefix, 'main').seen, ...ids(51, 5))
+    await redis.hdel(sourceKeys(prefix, 'main').seen, ...ids(51, 5).map(String))
     expect(await poll()).toMatchObject({ newAlerts: 5 })
     expect(queues.ids()).toEqual(ids(51, 5))
   })
@@ -365,7 +365,11 @@ describe('a memory that an operator puts in the place of this one', () => {
       const replaceBy = async (name: string) => {
         const given = { redis, prefix, source: name, seenWindowMs: 30 * 86_400_000 }
         await createWalkState(given).open({ id: `of ${name}`, scope: { kind: 'all' } })
-        await redis.zadd(sourceKeys(prefix, name).seen, Date.now(), `a row of ${name}`)
+        await redis.hset(
+          sourceKeys(prefix, name).seen,
+          `a row of ${name}`,
+          Math.floor(Date.now() / 86_400_000),
+        )
         expect(await createSourceData(redis, prefix).carryOver(name, 'main', { replace: true })).toBe('done')
       }
       const replace = async () => {

@@ -28,7 +28,7 @@ const dayMs = 86_400_000
  */
 export class TwinState implements WalkState {
   readonly source = 'main'
-  /** Key → when it was last shown. */
+  /** Key → the day on which it was last shown. */
   readonly seen = new Map<string, number>()
   readonly uncovered = new Map<string, number>()
   version = 0
@@ -38,6 +38,7 @@ export class TwinState implements WalkState {
   #facts: WalkFacts = emptyFacts({ kind: 'all' })
   #marked = 0
   #forgotten = 0
+  #forgottenDay = -1
   #completeAt: number | undefined
   /** What counts begins after a date of the first page, since the clock of the process was behind it. */
   beginsByDate = false
@@ -59,6 +60,7 @@ export class TwinState implements WalkState {
       this.#facts = emptyFacts(scope)
       this.#marked = 0
       this.#forgotten = 0
+      this.#forgottenDay = -1
       this.#completeAt = undefined
     }
     const seenVanished = this.#marked - this.#forgotten > 0 && this.seen.size === 0
@@ -88,10 +90,11 @@ export class TwinState implements WalkState {
     const now = this.#options.now()
     const isOne = this.#options.wrong === 'goes by one clock'
     const late = isOne ? now : Math.max(now, change.nowMs)
-    for (const key of fresh) this.seen.set(key, late)
+    const today = Math.max(dayOf(late), this.#forgottenDay + 1)
+    for (const key of fresh) this.seen.set(key, today)
     for (const key of change.shown) {
-      const at = this.seen.get(key)
-      if (at !== undefined && late - at > dayMs) this.seen.set(key, late)
+      const before = this.seen.get(key)
+      if (before !== undefined && before < today) this.seen.set(key, today)
     }
     this.#count(change, fresh)
     const completeAt = this.#completeAt
@@ -107,7 +110,7 @@ export class TwinState implements WalkState {
 
   /** Handled in the eyes of whoever does not commit: what a broken build does. */
   mark(key: string): void {
-    this.seen.set(key, this.#options.now())
+    this.seen.set(key, dayOf(this.#options.now()))
     this.uncovered.set(key, 0)
   }
 
@@ -189,22 +192,22 @@ export class TwinState implements WalkState {
 
   #forget(early: number, completeAt: number | undefined): void {
     const { seenWindowMs, rowsKept, wrong } = this.#options
-    const spare = this.seen.size - rowsKept
     const isDone = wrong === 'forgets under an open walk' || this.#stretches.length === 0
-    if (completeAt === undefined || spare <= 0 || !isDone) return
+    if (completeAt === undefined || !isDone) return
     const since = wrong === 'forgets under an open walk' ? early : Math.min(early, completeAt)
-    const cutoff = since - seenWindowMs - dayMs
-    const scores = [...this.seen.values()].filter((at) => at < cutoff).sort((a, b) => a - b)
-    const last = scores.slice(0, Math.min(spare, 500)).at(-1)
-    if (last === undefined) return
-    for (const [key, at] of this.seen) {
-      if (at > last) continue
-      this.seen.delete(key)
-      this.uncovered.delete(key)
-      this.#forgotten += 1
+    const old = new Set([...this.seen.values()].filter((day) => (day + 1) * dayMs <= since - seenWindowMs))
+    for (const day of [...old].sort((one, other) => one - other)) {
+      const rows = [...this.seen].flatMap(([key, its]) => (its === day ? [key] : []))
+      if (this.seen.size - rows.length < rowsKept) return
+      for (const key of rows) {
+        this.seen.delete(key)
+        this.uncovered.delete(key)
+      }
+      this.#forgotten += rows.length
+      this.#forgottenDay = Math.max(this.#forgottenDay, day)
+      const forgottenMs = Math.max(this.#facts.forgottenMs, (this.#forgottenDay + 1) * dayMs)
+      this.#facts = { ...this.#facts, forgottenMs }
     }
-    const forgottenMs = Math.max(this.#facts.forgottenMs, last + dayMs)
-    this.#facts = { ...this.#facts, forgottenMs }
   }
 
   #remembered() {
@@ -212,6 +215,10 @@ export class TwinState implements WalkState {
     const known = { stretches: this.#stretches, runs: this.#runs, marked: this.#marked }
     return { id: this.#id, replacedIds: [], version, ...known, facts: this.#facts }
   }
+}
+
+function dayOf(ms: number): number {
+  return Math.floor(ms / dayMs)
 }
 
 function emptyFacts(scope: Scope): WalkFacts {

@@ -53,7 +53,7 @@ describe('checking Redis', () => {
     await admitRedis(redis, options)
     await redis.set(key, stateFormat + 1)
     await expect(admitRedis(redis, options)).rejects.toThrow(
-      /^A later version .* in format 2, and this one reads formats up to 1; run that version again, or give this one a redis\.prefix of its own$/,
+      /^A later version .* in format 3, and this one reads formats up to 2; run that version again, or give this one a redis\.prefix of its own$/,
     )
     expect([await redis.get(key), await redis.keys('*')]).toEqual([String(stateFormat + 1), [key]])
     // A later version raises it, whatever stood there.

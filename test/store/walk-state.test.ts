@@ -3,6 +3,7 @@ import { sourceKeys } from '../../src/store/keys.ts'
 import { createQuarantineStore, quarantineLimits } from '../../src/store/quarantine.ts'
 import { createWalkState, type WalkChange } from '../../src/store/walk-state.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
+import { dateSeen } from '../support/seen.ts'
 
 const server = useRedis()
 const dayMs = 86_400_000
@@ -235,7 +236,7 @@ describe('rows that could not be read', () => {
     for (const key of ['1', '2']) await put(key)
     await redis.hdel(keys.quarantined, '1')
     await redis.zadd(keys.quarantinedTimes, -5, '1')
-    await redis.zadd(keys.seen, now - 90 * dayMs, '1', now - 90 * dayMs, '2')
+    await dateSeen(redis, keys, { 1: now - 90 * dayMs, 2: now - 90 * dayMs })
     await redis.hset(keys.meta, 'completeAt', now)
     await state.commit(base, nothing)
     expect(await state.look(['1', '2'])).toMatchObject({ marks: ['new', 'new'], quarantined: [false, true] })
@@ -255,7 +256,8 @@ describe('forgetting', () => {
     const now = await redisNow(redis)
     await state.open({ id: 'a', scope: all })
     await state.commit(base, { ...nothing, mark: Object.keys(ages), complete })
-    await redis.zadd(keys.seen, ...Object.entries(ages).flatMap(([key, days]) => [now - days * dayMs, key]))
+    const shownMs = Object.entries(ages).map(([key, days]) => [key, now - days * dayMs])
+    await dateSeen(redis, keys, Object.fromEntries(shownMs))
     await redis.hset(keys.meta, 'completeAt', now - completeAgo * dayMs)
     const known = async () => {
       const { marks } = await state.look(Object.keys(ages))
@@ -264,13 +266,13 @@ describe('forgetting', () => {
     return { ...made, now, known }
   }
 
-  it('goes by when a row was last shown, a window and a day before the last complete walk', async () => {
-    const { state, redis, keys, known, now } = await given({ old: 11.5, shown: 11.5, young: 10.5 })
+  it('goes by the day on which a row was last shown, a window before the last complete walk', async () => {
+    const { state, redis, keys, known, now } = await given({ old: 11, shown: 11, young: 10 })
     await state.commit(base, { ...nothing, shown: ['shown'], complete })
     expect(await known()).toEqual(['shown', 'young'])
     expect(await redis.zcard(keys.uncovered)).toBe(2)
     // What was fired before this may be one of the forgotten.
-    expect((await state.look([])).facts.forgottenMs).toBe(now - 10.5 * dayMs)
+    expect((await state.look([])).facts.forgottenMs).toBe((Math.floor(now / dayMs) - 10) * dayMs)
     expect((await state.open({ id: 'b', scope: all })).seenVanished).toBe(false)
   })
 
@@ -298,12 +300,63 @@ describe('forgetting', () => {
 
   it('spares the newest rows, however old they are, and never forgets half of what was shown together', async () => {
     const ages = { oldest: 90, old: 50, alike: 50, 1: 40, 2: 39 }
-    const some = await given(ages, { rowsKept: 3 })
-    await some.state.commit(base, nothing)
-    expect(await some.known()).toEqual(['1', '2'])
-    const none = await given(ages, { rowsKept: 5 })
-    await none.state.commit(base, nothing)
-    expect(await none.known()).toHaveLength(5)
+    const knownOf = async (rowsKept: number) => {
+      const { state, known } = await given(ages, { rowsKept })
+      await state.commit(base, nothing)
+      return await known()
+    }
+    expect(await knownOf(2)).toEqual(['1', '2'])
+    expect(await knownOf(3)).toEqual(['1', '2', 'old', 'alike'])
+    expect(await knownOf(5)).toHaveLength(5)
+  })
+
+  it('happens at once to all rows of a day, though they are removed bit by bit', async () => {
+    const [old, young] = ['old', 'young'].map((age) =>
+      Array.from({ length: 3_000 }, (_, row) => `${age} ${row}`),
+    ) as [string[], string[]]
+    const { state, redis, keys } = rig(windowMs, quarantineLimits, 0)
+    await redis.config('SET', 'hash-max-listpack-entries', 0)
+    const shownAgo = (rows: readonly string[], days: number) =>
+      dateSeen(redis, keys, Object.fromEntries(rows.map((key) => [key, Date.now() - days * dayMs])))
+    const known = async (rows: readonly string[]) =>
+      (await state.look(rows)).marks.filter((mark) => mark !== 'new').length
+    const commit = (mark: readonly string[] = []) =>
+      state.commit({ id: 'a', version: 1 }, { ...nothing, mark })
+    await state.open({ id: 'a', scope: all })
+    await state.commit(base, { ...nothing, mark: [...old, ...young], complete })
+    await shownAgo(old, 20)
+    await commit()
+    expect([await known(old), await known(young)]).toEqual([0, 3_000])
+    expect(await redis.hlen(keys.seen)).toBeGreaterThan(5_000)
+    // Those that the feed shows again, of which some are still stored, are new, once.
+    const again = old.slice(0, 1_000)
+    expect([(await commit(again)).added, (await commit(again)).added]).toEqual([1_000, 0])
+    // A day that is forgotten while a round is under way is removed as well.
+    await shownAgo(young, 12)
+    for (let commits = 0; commits < 30; commits += 1) await commit()
+    expect([await known(old), await known(young)]).toEqual([1_000, 0])
+    expect([await redis.hlen(keys.seen), await redis.zcard(keys.uncovered)]).toEqual([1_000, 1_000])
+    expect(await redis.hvals(keys.seenDays)).toEqual(['1000'])
+    await shownAgo(again, 11)
+    for (let commits = 0; commits < 30; commits += 1) await commit()
+    expect([await redis.exists(keys.seen), await redis.exists(keys.seenDays)]).toEqual([0, 0])
+    expect((await state.open({ id: 'b', scope: all })).seenVanished).toBe(false)
+  })
+
+  it('goes by the last day on which a row was shown', async () => {
+    const { state, redis, keys, now } = await given({ 1: 1, 2: 0 })
+    await state.commit({ id: 'a', version: 1 }, { ...nothing, shown: ['1', '2'] })
+    const today = String(Math.floor(now / dayMs))
+    expect(await redis.hgetall(keys.seen)).toEqual({ 1: today, 2: today })
+    expect(await redis.hgetall(keys.seenDays)).toEqual({ [today]: '2' })
+  })
+
+  it('dates nothing among what is forgotten, when clocks that were far ahead are right again', async () => {
+    const { state, redis, keys, known } = await given({ 1: 0 })
+    await redis.hset(keys.meta, 'forgottenDay', Math.floor(Date.now() / dayMs) + 40)
+    expect(await known()).toEqual([])
+    await state.commit({ id: 'a', version: 1 }, { ...nothing, mark: ['1'] })
+    expect(await known()).toEqual(['1'])
   })
 
   it('goes by the earlier of the clocks of Redis and of the process', async () => {
@@ -319,9 +372,28 @@ describe('forgetting', () => {
     const aheadMs = Date.now() + 60 * dayMs
     await state.commit(base, { ...nothing, nowMs: aheadMs, mark: ['2'], shown: ['1'] })
     await state.commit(base, { ...nothing, nowMs: Date.now() - 60 * dayMs, mark: ['3'] })
-    const scores = await redis.zmscore(keys.seen, '1', '2', '3')
-    expect(scores.slice(0, 2).map(Number)).toEqual([aheadMs, aheadMs])
-    expect(Number(scores[2])).toBeGreaterThan(Date.now() - dayMs)
+    const days = (await redis.hmget(keys.seen, '1', '2', '3')).map(Number)
+    expect(days.slice(0, 2)).toEqual([Math.floor(aheadMs / dayMs), Math.floor(aheadMs / dayMs)])
+    expect(days[2]).toBeGreaterThan(Date.now() / dayMs - 2)
+  })
+
+  it('reads what an earlier version stored by time', async () => {
+    const made = rig(windowMs)
+    const { state, redis, keys } = made
+    await state.open({ id: 'a', scope: all })
+    const now = await redisNow(redis)
+    const rows = Array.from({ length: 2_500 }, (_, row) => [now - (row % 3) * dayMs, `row ${row}`])
+    await redis.zadd(keys.seen, ...rows.flat())
+    expect((await state.open({ id: 'b', scope: all })).id).toBe('a')
+    const { marks } = await state.look(['row 0', 'row 1', 'row 2499', 'row 2500'])
+    expect(marks).toEqual(['covered', 'covered', 'covered', 'new'])
+    const today = Math.floor(now / dayMs)
+    expect(await redis.hgetall(keys.seenDays)).toEqual({
+      [today]: '834',
+      [today - 1]: '833',
+      [today - 2]: '833',
+    })
+    expect((await redis.keys(`*${keys.seen}*`)).sort()).toEqual([keys.seen, keys.seenDays])
   })
 
   it("takes Redis' clock, set back, for no reason to forget what it has just marked", async () => {
