@@ -88,3 +88,8 @@ for index = 3, #KEYS do redis.call('UNLINK', KEYS[index]) end
 if ARGV[2] == '' then redis.call('HDEL', KEYS[1], ARGV[1]) else redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
 return 1
 `
+
+/** KEYS seen rows · Returns how many there are; a source that left the config has them as the version that polled it stored them. */
+export const seenRowsScript = `
+return redis.call(redis.call('TYPE', KEYS[1]).ok == 'zset' and 'ZCARD' or 'HLEN', KEYS[1])
+`

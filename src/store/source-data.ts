@@ -3,7 +3,7 @@ import { joinAccount, unitsKeyOf } from './account.ts'
 import { joinedUnitsKey, leaseKey, noticesKey, sourceKeys, sourceNamesKey, unitsKeptMs } from './keys.ts'
 import { storedSource } from './names.ts'
 import type { RedisClient } from './redis.ts'
-import { carryOverScript, dropSourceScript, joinUnitsScript } from './source-data-scripts.ts'
+import { carryOverScript, dropSourceScript, joinUnitsScript, seenRowsScript } from './source-data-scripts.ts'
 import { createSourceStatus } from './source-status.ts'
 import { type UnsentNotice, unsentKeptMs } from './unsent-notices.ts'
 
@@ -66,13 +66,13 @@ export function createSourceData(redis: RedisClient, prefix: string): SourceData
       const [polled, known, rows, held, quarantined, status] = await Promise.all([
         redis.exists(leaseKey(prefix, source)),
         redis.exists(keys.meta, keys.held, keys.quarantined),
-        redis.hlen(keys.seen),
+        redis.eval(seenRowsScript, 1, keys.seen),
         redis.hlen(keys.held),
         redis.hlen(keys.quarantined),
         createSourceStatus({ redis, prefix, source }).load(),
       ])
       if (polled === 1 || known === 0) return undefined
-      return { rows, held, quarantined, lastPollAtMs: status?.lastPollAtMs ?? null }
+      return { rows: Number(rows), held, quarantined, lastPollAtMs: status?.lastPollAtMs ?? null }
     },
     async exists(source) {
       return (await redis.exists(sourceKeys(prefix, source).meta)) === 1

@@ -35,6 +35,8 @@ redis.call('DEL', KEYS[5])
 if redis.call('TYPE', KEYS[2]).ok == 'zset' then
   local byTime = KEYS[2] .. ':by-time'
   redis.call('RENAME', KEYS[2], byTime)
+  -- It has days only where this memory was put in the place of another.
+  redis.call('DEL', KEYS[8])
   for first = 0, redis.call('ZCARD', byTime) - 1, 1000 do
     local some = redis.call('ZRANGE', byTime, first, first + 999, 'WITHSCORES')
     for index = 1, #some, 2 do
@@ -56,7 +58,9 @@ return {created, redis.call('HLEN', KEYS[2]), redis.call('HGETALL', KEYS[1]), re
 export const lookScript = `
 local seen, uncovered, quarantined = {}, {}, {}
 if #ARGV > 0 then
-  seen = redis.call('HMGET', KEYS[2], unpack(ARGV))
+  -- Until this version polls, the rows are stored as an earlier version did.
+  local byTime = redis.call('TYPE', KEYS[2]).ok == 'zset'
+  seen = redis.call(byTime and 'ZMSCORE' or 'HMGET', KEYS[2], unpack(ARGV))
   uncovered = redis.call('ZMSCORE', KEYS[3], unpack(ARGV))
   quarantined = redis.call('ZMSCORE', KEYS[5], unpack(ARGV))
   local forgottenDay = tonumber(redis.call('HGET', KEYS[1], 'forgottenDay') or '-1')

@@ -179,6 +179,18 @@ describe('carrying a memory over by hand', () => {
     expect(await own.memory.carryOver('main', 'desk', { replace: true })).toBe('nothing')
   })
 
+  it('is shown and possible too where an earlier version stored its rows by time', async () => {
+    const own = rig()
+    await own.polled('main', 'a', 40)
+    const keys = sourceKeys(own.prefix, 'main')
+    await own.redis.del(keys.seen)
+    await own.redis.zadd(keys.seen, Date.now(), 'a row', Date.now(), 'another')
+    expect(await own.memory.left('main')).toMatchObject({ rows: 2, held: 1 })
+    expect(await own.memory.carryOver('main', 'desk', { replace: true })).toBe('done')
+    expect(await own.memory.left('desk')).toMatchObject({ rows: 2 })
+    expect(await own.memory.drop('desk')).toBe('done')
+  })
+
   it('counts on what was spent in an account that it leaves with its name', async () => {
     const own = rig()
     await own.polled('main', 'a', 2)

@@ -396,6 +396,18 @@ describe('forgetting', () => {
     expect((await redis.keys(`*${keys.seen}*`)).sort()).toEqual([keys.seen, keys.seenDays])
   })
 
+  it('knows it already before it is stored anew, and counts no days but those of its rows', async () => {
+    const { state, redis, keys } = rig(windowMs)
+    await state.open({ id: 'a', scope: all })
+    const now = await redisNow(redis)
+    await redis.zadd(keys.seen, now, '1', now, '2')
+    expect((await state.look(['1', '2', '3'])).marks).toEqual(['covered', 'covered', 'new'])
+    // Of a young memory that this one was put in the place of.
+    await redis.hset(keys.seenDays, Math.floor(now / dayMs), 7)
+    await state.open({ id: 'a', scope: all })
+    expect(await redis.hgetall(keys.seenDays)).toEqual({ [Math.floor(now / dayMs)]: '2' })
+  })
+
   it("takes Redis' clock, set back, for no reason to forget what it has just marked", async () => {
     const { state, known } = await given({ 1: 0 }, { completeAgo: -60 })
     await state.commit(base, nothing)
