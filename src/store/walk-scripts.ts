@@ -37,15 +37,18 @@ if redis.call('TYPE', KEYS[2]).ok == 'zset' then
   redis.call('RENAME', KEYS[2], byTime)
   -- It has days only where this memory was put in the place of another.
   redis.call('DEL', KEYS[8])
+  local days = {}
   for first = 0, redis.call('ZCARD', byTime) - 1, 1000 do
-    local some = redis.call('ZRANGE', byTime, first, first + 999, 'WITHSCORES')
-    for index = 1, #some, 2 do
-      local day = math.floor(some[index + 1] / ${dayMs})
-      redis.call('HSET', KEYS[2], some[index], day)
-      redis.call('HINCRBY', KEYS[8], day, 1)
+    local rows = redis.call('ZRANGE', byTime, first, first + 999, 'WITHSCORES')
+    for index = 2, #rows, 2 do
+      local day = math.floor(rows[index] / ${dayMs})
+      rows[index] = day
+      days[day] = (days[day] or 0) + 1
     end
+    redis.call('HSET', KEYS[2], unpack(rows))
   end
-  redis.call('DEL', byTime)
+  for day, rows in pairs(days) do redis.call('HSET', KEYS[8], day, rows) end
+  redis.call('UNLINK', byTime)
 end
 return {created, redis.call('HLEN', KEYS[2]), redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or ''}
 `
