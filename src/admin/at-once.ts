@@ -1,6 +1,7 @@
-import { PassThrough, pipeline, Readable } from 'node:stream'
+import { pipeline, Readable, Transform } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { sendProblem } from './problem.ts'
+import { keepFewUnread } from './unread.ts'
 
 /**
  * Who reads needs no token, and must not keep the process from polling and sending, however much is asked for at once: some
@@ -56,10 +57,22 @@ export function answerFewAtOnce(app: FastifyInstance, exempt: ReadonlySet<string
   })
   // And not when the answer was taken: some clients never take it. So a page that is sent while it is made is made to its end ahead
   // of who reads it.
-  app.addHook('onSend', async (request, _reply, payload) => {
-    if (!(payload instanceof Readable)) return void leave(request)
+  const answer = keepFewUnread()
+  app.addHook('onSend', async (request, reply, payload) => {
+    const add = answer(request, reply)
+    if (!(payload instanceof Readable)) {
+      if (typeof payload === 'string' || Buffer.isBuffer(payload)) add(Buffer.byteLength(payload))
+      return void leave(request)
+    }
     payload.once('close', () => leave(request))
-    return pipeline(payload, new PassThrough({ highWaterMark: aheadBytesMax }), () => {})
+    const ahead = new Transform({
+      highWaterMark: aheadBytesMax,
+      transform(chunk: Buffer, _encoding, done) {
+        add(chunk.length)
+        done(null, chunk)
+      },
+    })
+    return pipeline(payload, ahead, () => {})
   })
 }
 
