@@ -259,7 +259,7 @@ const memorySchema = earlierSchema.extend({
       // Not stored by earlier versions.
       unitsLeft: z.number().nullable().default(null),
       unitsPerDay: amount.default(0),
-      slower: amount.default(0),
+      slower: z.number().default(0),
       evenShare: amount.default(1),
       evenShareBefore: amount.default(1),
     })

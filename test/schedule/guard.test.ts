@@ -11,6 +11,8 @@ import {
   floorOf,
   type Guard,
   keptShare,
+  noteSpent,
+  noteUnits,
   noteWaits,
 } from '../../src/schedule/pace/guard.ts'
 import { solveScale } from '../../src/schedule/pace/solve.ts'
@@ -119,6 +121,54 @@ describe('units that go elsewhere', () => {
   it('are missing to even polls up to the reset, also where these have next to none left, and alerts wait for the next day', () => {
     expect(waited(30, 21, 23.9)).toBeLessThan(2 * waited(0, 21, 23.9))
   }, 60_000)
+
+  it('leave even polls at no known instants: a gap that is a tenth longer costs a tenth, whenever its alerts fired', () => {
+    const lost = (gapHours: number, firedHours: number) => {
+      const guard = { ...emptyGuard(), dayStartMs: day.startMs, evenShare: 0.8 }
+      const fired = [(12 + firedHours) * hourMs]
+      noteWaits(guard, day, units, {
+        ...{ fromMs: 12 * hourMs, atMs: (12 + gapHours) * hourMs, firedAtMs: fired, readableMs: fired },
+      })
+      return emptyGuard().won + 0.03 - guard.won
+    }
+    // Even polls come every 75 minutes.
+    for (const firedHours of [0.1, 0.7, 1.1]) {
+      expect(lost(1.1 * 1.25, firedHours)).toBeCloseTo(0.1, 9)
+      expect(lost(0.9 * 1.25, firedHours)).toBeCloseTo(-0.1, 9)
+    }
+    // Other gaps are no even ones.
+    expect(lost(1.3 * 1.25, 0.1)).not.toBeCloseTo(0.3, 1)
+  })
+
+  it('are none where sources of one account have spent as much each, one in the morning and one in the evening', () => {
+    const guard = emptyGuard()
+    const leftAt = (hour: number, unitsLeft: number) =>
+      noteUnits(guard, { day, unitsPerDay: 200, unitsLeft }, hour * hourMs)
+    leftAt(0, 200)
+    // Of what one spends, half is missing to the part of each.
+    noteSpent(guard, 100)
+    leftAt(12, 150)
+    leftAt(12, 100)
+    expect([guard.slower, guard.evenShare]).toEqual([0, 1])
+    leftAt(12, 50)
+    expect([guard.slower, guard.evenShare]).toEqual([0.5, 0.5])
+  })
+
+  it('may have been fewer than the part of the account that this source has spent, which a restart keeps', () => {
+    const options = benchOptions(200)
+    const schedule = createSchedule(options, undefined)
+    const ofAccount = budgetDay(benchStartMs, options)
+    const poll = (atMs: number, unitsLeft: number) => {
+      schedule.observe({ atMs, ok: true, firedAtMs: [], pages: 10, pagesLeft: 'none' })
+      schedule.next(atMs, { unitsPerDay: 200, unitsLeft, day: ofAccount })
+    }
+    poll(ofAccount.startMs, 195)
+    poll(ofAccount.startMs + hourMs, 190)
+    const saved = JSON.parse(JSON.stringify(schedule.snapshot())) as { guard: Guard }
+    expect(saved.guard.slower).toBeLessThan(0)
+    const restored = createSchedule(options, saved)
+    expect([restored.describe(ofAccount.startMs).memory, restored.snapshot()]).toEqual(['restored', saved])
+  })
 })
 
 describe('the slowest pace', () => {

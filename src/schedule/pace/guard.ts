@@ -18,7 +18,10 @@ export interface Guard {
   /** Units of the day that polls have left when nothing else spends any, and of how many; null before the day's first plan. */
   unitsLeft: number | null
   unitsPerDay: number
-  /** By how much the units that went elsewhere slow even polls down, as a share of their pace. */
+  /**
+   * By how much the units that went elsewhere slow even polls down, as a share of their pace. Below 0 where the plan has spent more than
+   * its part of an account has lost: other sources may still spend as much.
+   */
   slower: number
   /** The pace of even polls with what is really left, as a share of that with all units. */
   evenShare: number
@@ -54,8 +57,6 @@ export const cautiousFloor = 1 / 3
 const tightFloor = 0.5
 /** When so many more alerts may wait long, one surprise at the configured floor does no harm. */
 const allowanceMin = 10
-/** Only so that a share can be divided by: with 0.2 a plan lost to even polls that had two of a day's last fifty units. */
-const evenShareMin = 0.001
 /**
  * By how much the gap of polls that are taken for even ones may differ from theirs. With 0, alerts of the last six hours with context have
  * 0.51 of even in place of 0.37 (2,000 units, days 3 to 14, four seeds).
@@ -80,8 +81,9 @@ export function noteUnits(guard: Guard, { day, unitsPerDay, unitsLeft }: BudgetV
   const before = guard.unitsPerDay === unitsPerDay ? guard.unitsLeft : null
   const evenLeft = (unitsPerDay * Math.max(1, day.endMs - nowMs)) / (day.endMs - day.startMs)
   const elsewhere = before === null ? 0 : before - unitsLeft
-  guard.slower = before === null ? 0 : Math.max(0, guard.slower + elsewhere / evenLeft)
-  guard.evenShare = Math.min(1, Math.max(evenShareMin, 1 - guard.slower, unitsLeft / evenLeft))
+  guard.slower = before === null ? 0 : guard.slower + elsewhere / evenLeft
+  // Never 0: nothing is planned where no unit is left.
+  guard.evenShare = Math.min(1, Math.max(1 - guard.slower, unitsLeft / evenLeft))
   Object.assign(guard, { unitsPerDay, unitsLeft })
 }
 
