@@ -25,6 +25,8 @@ export interface DeliveryJob {
   readonly routes?: readonly string[]
   /** The page of the feed that it was on; absent for the first. */
   readonly page?: number
+  /** It fired before its source was set up: how late it comes says nothing of the bridge. */
+  readonly isHistory?: true
 }
 
 export type JobData = z.infer<typeof jobDataSchema>
@@ -53,7 +55,7 @@ export function jobId(alert: Pick<Alert, 'source' | 'id'>, targetTag?: string): 
 }
 
 export function toJobData(job: DeliveryJob): JobData {
-  const { alert, target, seenAtMs, requestedAtMs, heldBack, routes, page } = job
+  const { alert, target, seenAtMs, requestedAtMs, heldBack, routes, page, isHistory } = job
   return {
     v: 1,
     source: alert.source,
@@ -64,6 +66,7 @@ export function toJobData(job: DeliveryJob): JobData {
     ...(heldBack === undefined ? {} : { heldBack }),
     ...(routes === undefined ? {} : { routes: [...routes] }),
     ...(page === undefined ? {} : { page }),
+    ...(isHistory === undefined ? {} : { isHistory }),
   }
 }
 
@@ -74,7 +77,7 @@ export function fromJobData(
 ): { ok: true; job: DeliveryJob } | { ok: false; reason: string } {
   const parsed = jobDataSchema.safeParse(data)
   if (!parsed.success) return { ok: false, reason: 'the job data has an unknown shape' }
-  const { source, seenAtMs, target, requestedAtMs, heldBack, routes, page } = parsed.data
+  const { source, seenAtMs, target, requestedAtMs, heldBack, routes, page, isHistory } = parsed.data
   const parsedRow = parseRow(source, rowIn(parsed.data))
   if (!parsedRow.ok) return parsedRow
   // A time that was in the future when the feed first showed the alert is no firing time, also when it is read later.
@@ -85,7 +88,7 @@ export function fromJobData(
       sink,
       alert: { ...parsedRow.alert, firedAtMs },
       seenAtMs,
-      ...given({ target, requestedAtMs, heldBack, routes, page }),
+      ...given({ target, requestedAtMs, heldBack, routes, page, isHistory }),
     },
   }
 }
@@ -112,6 +115,7 @@ const jobDataSchema = z.object({
   heldBack: z.number().optional(),
   routes: z.array(z.string()).optional(),
   page: z.number().optional(),
+  isHistory: z.literal(true).optional(),
   // Not a record of unknowns, which is copied field by field: rows are long, and nothing here depends on their fields.
   row: z.custom<Record<string, unknown>>(isMapping),
   /** The numbers in `row` that JavaScript would change: the index of each among all numbers, and how it was spelled. */

@@ -1,7 +1,7 @@
 import type { Alert } from '../alert/alert.ts'
 import type { Assign, Assignment } from '../alert/assignment.ts'
 import { doubtOf } from '../alert/fired-at.ts'
-import type { DeliveryJob } from '../alert/job.ts'
+import { type DeliveryJob, firedMsOf } from '../alert/job.ts'
 import { type Quarantined, rawOf } from '../store/quarantine.ts'
 import type { RowLookup } from '../store/walk-state.ts'
 import type { FeedPage, FeedRow } from '../walk/page.ts'
@@ -90,7 +90,13 @@ export function jobsOf(
   alerts: readonly Alert[],
   assignments: readonly Assignment[],
   targets: IntakeDeps['targets'],
-  seen: Pick<DeliveryJob, 'seenAtMs' | 'page'>,
+  {
+    createdMs = 0,
+    ...seen
+  }: Pick<DeliveryJob, 'seenAtMs' | 'page'> & {
+    /** When the source was set up. */
+    readonly createdMs?: number
+  },
 ): DeliveryJob[] {
   return alerts.flatMap((alert, index) =>
     (assignments[index]?.sinks ?? []).flatMap(({ sink, routes, heldBack }) =>
@@ -99,12 +105,16 @@ export function jobsOf(
         alert,
         routes,
         ...seen,
+        ...(firedMsOf({ alert, ...seen }) < createdMs - historyMsMin ? { isHistory: true } : {}),
         ...(target === undefined ? {} : { target }),
         ...(heldBack === undefined ? {} : { heldBack }),
       })),
     ),
   )
 }
+
+/** By the feed's dates, which are whole seconds of another clock: what fired so shortly before the source was set up is no history. */
+const historyMsMin = 60_000
 
 /** No route wanted it. */
 export function isUnrouted({ sinks, withheld }: Assignment): boolean {

@@ -118,7 +118,8 @@ export async function enqueueAndMark(
   const change = mark.length < fresh ? { ...given, rowsBecome: 0 } : given
   const assignments = await stopOnError(whyUnassigned, () => assign(alerts, nowMs, deps.ending))
   const { page } = examined.page
-  const seen = { seenAtMs: nowMs, ...(page === 1 ? {} : { page }) }
+  const { createdMs } = examined.looked.facts
+  const seen = { seenAtMs: nowMs, createdMs, ...(page === 1 ? {} : { page }) }
   const jobs = jobsOf(alerts, assignments, intake.targets, seen)
   await stopOnError('queue_failed', () => intake.queues.enqueue(jobs))
   const base = { ...snapshot, server: examined.looked.server }

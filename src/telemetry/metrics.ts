@@ -197,13 +197,13 @@ export function createMetrics(build: { version: string; node: string }, tracer?:
     ),
     detectionLag: exemplified(
       'detection_lag_seconds',
-      'Time from firedAt until a poll read the alert.',
+      'Time from firedAt until a poll read the alert; not of history, which fired before the source was set up.',
       ['source'],
       lagBuckets,
     ),
     deliveryLag: exemplified(
       'delivery_lag_seconds',
-      'Time from firedAt until the sink acknowledged the alert; for an alert that an operator sends again, from that request.',
+      'Time from firedAt until the sink acknowledged the alert; for an alert that an operator sends again, from that request. Not of history.',
       ['source', 'sink'],
       lagBuckets,
     ),

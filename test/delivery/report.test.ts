@@ -9,7 +9,10 @@ const dayMs = 86_400_000
 const firedAtMs = Date.parse('2026-11-21T05:30:05Z')
 const alert = alertOf({ firedAt: new Date(firedAtMs).toISOString() })
 
-async function lagSeconds(job: Pick<DeliveryJob, 'requestedAtMs'>, nowMs: number): Promise<number> {
+async function lagSeconds(
+  job: Pick<DeliveryJob, 'requestedAtMs' | 'isHistory'>,
+  nowMs: number,
+): Promise<number> {
   const metrics = createMetrics({ version: '1.2.3', node: 'v24' })
   const report = {
     sink: 'ops',
@@ -30,4 +33,10 @@ it('measures a delivery from when its alert fired', async () => {
 it('measures what an operator sends again from the order, however old the alert is', async () => {
   const requestedAtMs = firedAtMs + 5 * dayMs
   expect(await lagSeconds({ requestedAtMs }, requestedAtMs + 3_000)).toBe(3)
+})
+
+it('measures none of what fired before its source was set up, but for what an operator sends again', async () => {
+  const requestedAtMs = firedAtMs + 5 * dayMs
+  expect(await lagSeconds({ isHistory: true }, requestedAtMs)).toBeNaN()
+  expect(await lagSeconds({ isHistory: true, requestedAtMs }, requestedAtMs + 3_000)).toBe(3)
 })

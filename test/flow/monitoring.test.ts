@@ -244,6 +244,27 @@ routes: [{ sinks: [desk, hook] }]
   expect([await gathers('desk'), await gathers('hook')]).toEqual([0, 0])
 })
 
+it('history that `startFrom` names is not told as late, by which a first start would page', async () => {
+  const [sandbox, hook] = [await startSandbox({ history: 8 }), await startWebhookReceiver()]
+  const { url } = await startApp(`
+redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
+http: { listen: "127.0.0.1:0" }
+sources: { main: { baseUrl: "${sandbox.url}", token: sandbox-token, startFrom: beginning, poll: { every: 250ms, minInterval: 250ms, historyPages: 0 } } }
+sinks: { hook: { type: webhook, url: "${hook.url}", allowPrivateNetworks: true } }
+routes: [{ sinks: [hook] }]
+`)
+  const measured = () => metric(url, 'alert_bridge_delivery_lag_seconds_count{source="main",sink="hook"}')
+  const delivered = (count: number) =>
+    until(`${count} are delivered`, async () => {
+      return (await metric(url, 'alert_bridge_sends_total{sink="hook",result="delivered"}')) === count
+    })
+  await delivered(8)
+  expect(await measured()).toBe(0)
+  sandbox.fire({})
+  await delivered(9)
+  expect(await measured()).toBe(1)
+})
+
 /** A case is a value of the label `job`, which begins with the name of its alert. */
 interface RuleTest {
   readonly input_series: readonly { readonly series: string }[]

@@ -26,7 +26,7 @@ export function reportAttempt(report: AttemptReport, metrics: Metrics, log: Logg
   const exemplarLabels = { alert: alertKey(job.alert) }
   if (durationMs !== undefined)
     metrics.sendDuration.observe({ labels: { sink }, value: durationMs / 1_000, exemplarLabels })
-  if (result === 'delivered' && lagMs !== undefined)
+  if (result === 'delivered' && lagMs !== undefined && !isOutOfHistory(job))
     metrics.deliveryLag.observe({ labels: { source, sink }, value: lagMs / 1_000, exemplarLabels })
   if (result !== 'back')
     metrics.tracer?.attempted({
@@ -51,6 +51,11 @@ export function reportAttempt(report: AttemptReport, metrics: Metrics, log: Logg
 function lagOf({ alert, requestedAtMs }: DeliveryJob, nowMs: number): number | undefined {
   const fromMs = requestedAtMs ?? believedAt(alert.firedAtMs, nowMs)
   return fromMs === null ? undefined : Math.max(0, nowMs - fromMs)
+}
+
+/** It could not have come earlier, but an operator who sends it again waits for it like for any other. */
+function isOutOfHistory({ isHistory, requestedAtMs }: DeliveryJob): boolean {
+  return isHistory === true && requestedAtMs === undefined
 }
 
 const levels = {
