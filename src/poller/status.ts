@@ -53,6 +53,16 @@ export class PollerView {
       behind: known.behind,
       keptForHead: known.keptForHead,
     })
+    this.#measureRestored()
+  }
+
+  /** An alert on these is not over because a process started, or another one took the source over. */
+  #measureRestored(): void {
+    const { metrics, source } = this.#deps
+    const { lastOkAtMs, lastCompleteWalkAtMs, rules } = this.#status
+    if (lastOkAtMs !== null) metrics.lastPoll.set({ source }, lastOkAtMs / 1_000)
+    if (lastCompleteWalkAtMs !== null) metrics.lastCompleteWalk.set({ source }, lastCompleteWalkAtMs / 1_000)
+    if (rules !== null) metrics.rulesSilent.set({ source }, rules.silentCount)
   }
 
   enter(state: PollerState, reason: string, nextPollAtMs = this.#status.nextPollAtMs): void {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { describeRules } from '../../src/cli/rules.ts'
 import { buildApp } from '../support/app.ts'
-import { api } from '../support/bridge.ts'
+import { api, metric } from '../support/bridge.ts'
 import { passingClock } from '../support/clock.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
@@ -80,6 +80,12 @@ it('operators are notified once of rules that may not fire, and once when they a
 
   const again = await start()
   const readBefore = reads()
+  // Until the process has read the rules itself, which may take an hour, or polled, which may take hours where units are few.
+  const gauge = (name: string) => metric(again.url, `alert_bridge_${name}{source="main"}`)
+  await until('it has a plan', async () => (await gauge('next_poll_timestamp_seconds')) > 0)
+  expect(await gauge('rules_silent')).toBe(1)
+  expect(await gauge('last_poll_timestamp_seconds')).toBeGreaterThan(0)
+  expect(await gauge('last_complete_walk_timestamp_seconds')).toBeGreaterThan(0)
   sandbox.setRule(second, { isArmed: false })
   clock.pass(hourMs / 2)
   await until('it polls', () => sandbox.requests.filter(({ page }) => page === 1).length > 2)
