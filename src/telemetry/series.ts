@@ -111,6 +111,9 @@ export async function forgetOthers(
     if (!(metric instanceof Counter || metric instanceof Gauge || metric instanceof Histogram)) continue
     // Its labels are the names of sinks that left the config.
     if (metric === orphanedJobs) continue
+    // Those of the library have other labels, and to read one is to begin its measurement anew, before the scrape has seen it.
+    const { labelNames } = metric as unknown as { readonly labelNames: readonly string[] }
+    if (!labelNames.includes('source') && !labelNames.includes('sink')) continue
     for (const { labels } of (await metric.get()).values) {
       const { le: _, ...own } = labels as Partial<Record<string, string>>
       const { source, sink } = own

@@ -208,6 +208,22 @@ routes: [{ sinks: [hook], context: [price] }]
   expect(evaluated.filter(({ state }) => state === 'firing')).toEqual([])
 })
 
+it('each scrape shows how late the event loop was since the one before', async () => {
+  const sandbox = await startSandbox({ history: 0 })
+  const { url } = await startApp(`
+redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
+http: { listen: "127.0.0.1:0" }
+sources: { main: { baseUrl: "${sandbox.url}", token: sandbox-token } }
+sinks: { hook: { type: webhook, url: "https://hooks.example.com/" } }
+routes: [{ sinks: [hook] }]
+`)
+  const lag = async () => metric(url, 'nodejs_eventloop_lag_p99_seconds')
+  await lag()
+  const endMs = performance.now() + 200
+  while (performance.now() < endMs);
+  expect(await lag()).toBeGreaterThan(0.15)
+})
+
 it('receivers are told of no span where the config asks for no traces', async () => {
   const [sandbox, hook] = [await startSandbox(), await startWebhookReceiver()]
   await startApp(`
