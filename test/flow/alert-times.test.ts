@@ -106,7 +106,12 @@ const times: Readonly<Record<string, Times>> = {
   AlertBridgeSinkRefuses: {
     firesAt: 75,
     endsAt: 130,
-    series: { [sends('delivered')]: once, [sends('dead')]: '0x69 3x500', [sends('retry')]: '0x500' },
+    series: {
+      [sends('delivered')]: once,
+      [sends('dead')]: '0x69 3x500',
+      [sends('retry')]: '0x500',
+      [`circuit_open{${sink}}`]: '0x500',
+    },
   },
   AlertBridgeSinkStuck: { firesAt: 15, series: { [`sink_stuck{${sink}}`]: once } },
   AlertBridgeQueueGrows: { firesAt: 46, series: { [waiting]: '0x15 86+1x400' } },
