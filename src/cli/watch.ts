@@ -20,9 +20,10 @@ export async function watch(look: () => Promise<void>, everyMs: number, signal: 
   }
 }
 
-/** Aborts at Ctrl-C or SIGTERM. */
+/** Aborts at Ctrl-C or SIGTERM, and where the reader of the output has left (`| grep -m 1`): nobody would see what comes. */
 export function untilStopped(): AbortSignal {
   const stop = new AbortController()
+  process.stdout.once('error', () => stop.abort())
   void untilSignal(['SIGTERM', 'SIGINT'], () => {}).then(() => stop.abort())
   return stop.signal
 }

@@ -1,10 +1,13 @@
 import { execFileSync } from 'node:child_process'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { NoAnswerError } from '../../src/cli/daemon.ts'
 import { changedRows } from '../../src/cli/deliveries.ts'
 import { watch } from '../../src/cli/watch.ts'
+import { rig as admin } from '../admin/rig.ts'
 import { ago, row } from '../admin/views.ts'
 import { cli } from '../support/cli.ts'
+import { startProgram } from '../support/process.ts'
+import { until } from '../support/until.ts'
 
 it('what is watched is looked at until the person ends it, also over a time without the bridge', async () => {
   const stop = new AbortController()
@@ -22,6 +25,19 @@ it('what is watched is looked at until the person ends it, also over a time with
   const broken = watch(() => Promise.reject(new Error('a fault')), 1, new AbortController().signal)
   await expect(broken).rejects.toThrow('a fault')
 })
+
+it.each([[['status', '--watch']], [['status', '--watch', '--json']], [['deliveries', '--follow']]])(
+  '%j ends when its reader has left, as after `| grep -m 1`, and asks the bridge no more',
+  async (line) => {
+    let id = 0
+    const { app } = admin({ deliveries: { changed: async () => [row({ id: ++id })] } as never })
+    onTestFinished(() => app.close())
+    const program = startProgram([...line, '--url', await app.listen({ port: 0, host: '127.0.0.1' })])
+    await until('it has shown something', () => program.stdout() !== '')
+    program.child.stdout?.destroy()
+    expect([await program.ended(), program.stderr()]).toEqual([0, ''])
+  },
+)
 
 it('of deliveries that are followed, each is shown when it is new and when its state changes, the oldest first', () => {
   const { take } = changedRows()
