@@ -669,6 +669,27 @@ describe('the page lives', () => {
     expect(await page.evaluate(regions)).toEqual(['stale', 'live-said', 'act-said'])
   })
 
+  it('who hears the page is told where a link, a search and Back have led', async () => {
+    const { url, some, rows } = await rig(204, { pace: 'every: 10m' })
+    await some('delivered', 3)
+    const [newest] = await rows('delivered')
+    const { page } = await open(url)
+    const heard = page.locator('#live-said')
+    await page.locator('.alerts .meta a[href^="/alerts/"]').first().focus()
+    await page.keyboard.press('Enter')
+    await heard.filter({ hasText: newest?.headline ?? '' }).waitFor()
+    await page.goBack()
+    await heard.filter({ hasText: /^Latest alerts: 3$/ }).waitFor()
+    await page.locator('.search summary').click()
+    await page.getByLabel('Symbol', { exact: true }).fill('no such symbol')
+    await page.keyboard.press('Enter')
+    await heard.filter({ hasText: /^Latest alerts: None like that\.$/ }).waitFor()
+    await page.getByRole('link', { name: 'all', exact: true }).first().click()
+    await heard.filter({ hasText: /^Latest alerts: 3$/ }).waitFor()
+    await page.evaluate(`const link = document.querySelector('.alerts .meta a'); link.href = '/alerts/main/999999'; link.click()`)
+    await heard.filter({ hasText: /^There is no such alert$/ }).waitFor()
+  })
+
   it('nothing moves under who reads the list: new alerts wait behind a button', async () => {
     const { url, sandbox, some } = await rig(204, { history: 40 })
     await some('delivered', 40)

@@ -76,6 +76,15 @@ export const script = `(() => {
     newButton.hidden = fresh === 0
     newButton.textContent = fill(words.fresh, fresh)
   }
+  /** The browser says nothing of a page that came without being loaded: who hears it is told what the link, Back or the search led to. */
+  const placeText = () => {
+    const story = document.querySelector('.story h1, .back ~ .verdict .headline')
+    if (story) return story.textContent
+    const list = document.getElementById('deliveries')?.closest('section')
+    if (!list) return ''
+    const found = list.querySelector('.empty')?.textContent ?? figure(list.querySelectorAll('.alerts > li').length)
+    return list.querySelector('h2').textContent + ': ' + found
+  }
   const isShown = (address) => pageOf(address) === pageOf(location.href)
   /** False where the answer is not wanted any more, as where the reader has gone elsewhere: then nothing is replaced. */
   const load = async (address, isWanted = isShown, isGlance = false) => {
@@ -85,18 +94,20 @@ export const script = `(() => {
     const main = next.querySelector('main')
     if (!main) throw new Error('not the status page')
     const headline = document.querySelector('.headline')?.textContent
+    const isElsewhere = !isGlance && pageOf(address) !== page
     if (isGlance) {
       const [verdict, news] = [document.querySelector('.verdict'), main.querySelector('.verdict')]
       const selection = getSelection()
       if (verdict && news && (selection?.isCollapsed !== false || !selection.containsNode(verdict, true))) morph(verdict, news)
     } else {
       whole = isWhole(main)
-      holdNew(main, pageOf(address) === page)
+      holdNew(main, !isElsewhere)
       page = pageOf(address)
       morph(document.querySelector('main'), main)
     }
     const now = document.querySelector('.headline')?.textContent
-    if (headline && now && now !== headline) said.textContent = now
+    const news = new Set([isElsewhere && placeText(), headline && now !== headline && now].filter(Boolean))
+    if (news.size > 0) said.textContent = [...news].join('. ')
     document.title = next.title
     icon.href = next.querySelector('link[rel=icon]').href
     skewMs = skewOf(next.documentElement)
