@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { asciiDigits } from '../alert/text.ts'
 import type { Portion, PortionEnd } from '../delivery/records/selection.ts'
 import { given } from '../lib/given.ts'
 import type { KeyedRequest } from '../store/idempotency.ts'
@@ -29,7 +30,8 @@ export const deliveryFields = {
   source: nameField.optional(),
   id: z
     .string()
-    .regex(/^(.{1,200}\.)?\d{1,16}$/, 'expected an id, such as 4711 or main.4711')
+    .regex(/^(.{1,200}\.)?[0-9۰-۹٠-٩]{1,16}$/, 'expected an id, such as 4711 or main.4711')
+    .transform((id) => id.replace(/[^.]+$/, (digits) => String(BigInt(asciiDigits(digits)))))
     .optional(),
   sink: nameField.optional(),
   state: z.enum(rowStates).optional(),

@@ -1,6 +1,6 @@
 import { durationText } from '../lib/duration.ts'
 import { jalaliDay } from './jalali.ts'
-import { cut, oneLine } from './text.ts'
+import { asciiDigits, cut, oneLine } from './text.ts'
 
 /**
  * Decides, for the whole program, which firing times are possible. A time that is not possible is ignored: whether its row
@@ -50,8 +50,7 @@ const quotedMax = 60
 
 /** The Gregorian day of a text that begins with a Jalali one of the years 1300 to 1499, in whatever digits. */
 function jalaliIn(text: string): string | undefined {
-  const latin = text.replace(/[۰-۹٠-٩]/g, (digit) => String(digit.charCodeAt(0) & 0xf))
-  const match = /^\s*(1[34]\d\d)[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)/.exec(latin)
+  const match = /^\s*(1[34]\d\d)[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)/.exec(asciiDigits(text))
   if (!match) return undefined
   const ms = jalaliDay(Number(match[1]), Number(match[2]), Number(match[3]))
   return ms === undefined ? undefined : new Date(ms).toISOString().slice(0, 10)

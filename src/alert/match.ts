@@ -2,6 +2,7 @@ import type { Alert } from './alert.ts'
 import { type AlertField, alertFields, isCut, type RuleFacts, type RuleField, ruleFields } from './fields.ts'
 import { isObject } from './json.ts'
 import { type Compiled, compileGlob, compileRegex, isFound, type Program } from './regex.ts'
+import { asciiDigits } from './text.ts'
 import type { Steps } from './turns.ts'
 import { namesOf, textsOf } from './value.ts'
 
@@ -79,13 +80,9 @@ export function describeMatcher(matcher: Matcher): string {
  * (the zero-width non-joiner, bidi marks) are dropped, because nobody can see why a symbol with one does not match.
  */
 export function normaliseSymbol(text: string): string {
-  return text
-    .replace(invisible, '')
-    .normalize('NFKC')
+  return asciiDigits(text.replace(invisible, '').normalize('NFKC'))
     .replace(/[\u064a\u0649]/g, '\u06cc')
     .replace(/\u0643/g, '\u06a9')
-    .replace(/[\u06f0-\u06f9]/g, (digit) => String(digit.charCodeAt(0) - 0x06f0))
-    .replace(/[\u0660-\u0669]/g, (digit) => String(digit.charCodeAt(0) - 0x0660))
     .trim()
 }
 

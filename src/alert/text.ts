@@ -27,6 +27,11 @@ export function oneLine(text: string): string {
   return text.toWellFormed().replace(bidiControls, '').replace(controls, ' ').replace(/\s+/g, ' ').trim()
 }
 
+/** Persian and Arabic digits as the ASCII ones: keyboards mix them. */
+export function asciiDigits(text: string): string {
+  return text.replace(/[۰-۹٠-٩]/g, (digit) => String(digit.charCodeAt(0) & 0xf))
+}
+
 /** Like `oneLine`, but line breaks stay; at most `linesMax` lines, none empty. */
 export function fewLines(text: string, linesMax: number): string[] {
   const lines = text

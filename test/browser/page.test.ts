@@ -686,7 +686,9 @@ describe('the page lives', () => {
     await heard.filter({ hasText: /^Latest alerts: None like that\.$/ }).waitFor()
     await page.getByRole('link', { name: 'all', exact: true }).first().click()
     await heard.filter({ hasText: /^Latest alerts: 3$/ }).waitFor()
-    await page.evaluate(`const link = document.querySelector('.alerts .meta a'); link.href = '/alerts/main/999999'; link.click()`)
+    await page.evaluate(
+      `const link = document.querySelector('.alerts .meta a'); link.href = '/alerts/main/999999'; link.click()`,
+    )
     await heard.filter({ hasText: /^There is no such alert$/ }).waitFor()
   })
 
@@ -830,9 +832,10 @@ describe('the page lives', () => {
     await page.getByRole('search').getByRole('button').click()
     expect(page.url()).toBe(`${url}/`)
     await page.getByRole('search').getByRole('combobox', { name: 'Sink' }).selectOption('hook')
-    await page.getByLabel('Id', { exact: true }).fill(` ${wanted?.id} `)
+    const persian = String(wanted?.id).replace(/\d/g, (digit) => '۰۱۲۳۴۵۶۷۸۹'.charAt(Number(digit)))
+    await page.getByLabel('Id', { exact: true }).fill(` ${persian} `)
     await page.keyboard.press('Enter')
-    await page.waitForURL(`${url}/?id=${wanted?.id}&sink=hook#deliveries`)
+    await page.waitForURL(`${url}/?id=${encodeURIComponent(persian)}&sink=hook#deliveries`)
     await until('it is found', async () => (await page.locator('.alerts > li').count()) === 1)
     await page.getByRole('button', { name: 'Resume', exact: true }).click()
     expect(await page.locator('#act-token').isVisible()).toBe(false)

@@ -85,6 +85,12 @@ it('alerts are found in the order of firing, by what they are and what became of
   expect(await found(`id=${b}`)).toEqual([all[4]])
   expect(await found(`id=main.${d}`)).toEqual([all[1], all[2]])
   expect(await found('id=987654')).toEqual([])
+  // As a Persian or an Arabic keyboard writes them.
+  expect(await found('rule=۷۷')).toEqual([all[1], all[2]])
+  expect(await found('rule=٧*')).toEqual([all[1], all[2]])
+  const persian = String(d).replace(/\d/g, (digit) => '۰۱۲۳۴۵۶۷۸۹'.charAt(Number(digit)))
+  for (const id of [persian, `main.${persian}`, `00${d}`])
+    expect(await found(`id=${id}`)).toEqual(all.slice(1, 3))
   const [since, until] = [first.data[4]?.firedAt, first.data[1]?.firedAt]
   expect(await found(`since=${since}&until=${until}&source=main`)).toEqual(all.slice(1, 5))
   for (const unknown of ['sink=nobody', 'source=nowhere'])

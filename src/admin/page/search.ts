@@ -38,7 +38,7 @@ export function searchForm(filter: DeliveriesFilter, { sinks, sources }: SearchN
   const stateText = (state: RowState) => (state === 'delayed' ? words.sentLater : words.rowStates[state])
   return html`<details class="search"${Object.keys(asked).length > 0 ? html` open` : null}><summary>${search}</summary>
 <form role="search" action="/#deliveries">
-${typed('symbol')}${typed('kind')}${typed('rule')}${typed('id', html` pattern="\\s*(.+\\.)?[0-9]{1,16}\\s*" title="${idForm}"`)}
+${typed('symbol')}${typed('kind')}${typed('rule')}${typed('id', html` pattern="\\s*(.+\\.)?[0-9۰-۹٠-٩]{1,16}\\s*" title="${idForm}"`)}
 ${chosen('sink', named(sinks))}${sources.length > 1 || filter.source !== undefined ? chosen('source', named(sources)) : null}${chosen(
   'state',
   rowStates.map((each) => [each, stateText(each)]),

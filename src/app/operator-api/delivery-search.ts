@@ -2,6 +2,7 @@ import type { DeliveryPage, DeliveryQuery, DeliveryRow } from '../../admin/deliv
 import { type Alert, alertOfKey, parseRow } from '../../alert/alert.ts'
 import { type Match, matchAlert } from '../../alert/match.ts'
 import { parseMatch, patternSizeIn } from '../../alert/match-form.ts'
+import { asciiDigits } from '../../alert/text.ts'
 import { inTurns } from '../../alert/turns.ts'
 import { readCursor, searchPlace, writeCursor } from '../../delivery/records/cursor.ts'
 import { type FoundAlert, openReader, type ReaderOptions } from '../../delivery/records/search.ts'
@@ -145,7 +146,11 @@ function wantedAlert({
   kind,
   rule,
 }: DeliveryQuery): ((alert: Alert) => Promise<boolean>) | undefined {
-  const written = given({ symbol: writtenOf(symbol), kind: writtenOf(kind), ruleId: writtenOf(rule) })
+  const written = given({
+    symbol: writtenOf(symbol),
+    kind: writtenOf(kind),
+    ruleId: writtenOf(inDigits(rule)),
+  })
   if (Object.keys(written).length === 0) return undefined
   const match: Match | undefined =
     patternSizeIn(written) > queryPatternSizeMax ? undefined : parseMatch(written)
@@ -157,6 +162,11 @@ function wantedAlert({
         { readers: true },
       )
     ).kind === 'matches'
+}
+
+/** As they were typed, and with the digits that ids are written in. */
+function inDigits(texts: readonly string[] | undefined) {
+  return texts && [...new Set([...texts, ...texts.map(asciiDigits)])]
 }
 
 function writtenOf(texts: readonly string[] | undefined) {
