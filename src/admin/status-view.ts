@@ -162,7 +162,7 @@ export interface BudgetStatus {
   readonly tooThin: readonly string[]
 }
 
-/** Seconds. */
+/** Seconds; those of `lagSecondsMax` may be more. */
 export interface LagView {
   readonly p50: number
   readonly p95: number

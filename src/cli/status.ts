@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { formatCount } from '../admin/page/words/en.ts'
+import { formatCount, lagText } from '../admin/page/words/en.ts'
 import { purposeWords } from '../admin/purpose-words.ts'
 import type {
   BudgetStatus,
@@ -92,7 +92,7 @@ function sourceRow(source: SourceView, nowMs: number): string[] {
     source.nextReason ?? '-',
     budget ? `${budget.unitsUsed}/${budget.unitsPerDay}` : '-',
     ahead(budget?.resetsAt ?? null, nowMs),
-    lag ? `${formatDuration(lag.p50 * 1_000)}/${formatDuration(lag.p95 * 1_000)}` : '-',
+    lag ? `${lagText(lag.p50)}/${lagText(lag.p95)}` : '-',
   ]
 }
 

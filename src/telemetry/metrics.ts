@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { lagBuckets } from './lag-buckets.ts'
 import type { Tracer } from './tracer.ts'
 
 /**
@@ -7,8 +8,6 @@ import type { Tracer } from './tracer.ts'
  */
 export type Metrics = ReturnType<typeof createMetrics>
 
-/** Seconds from firing to seen or acknowledged: from one poll to hours of outage. */
-const lagBuckets = [1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600]
 /** Seconds of one HTTP or SMTP exchange. */
 const exchangeBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30]
 

@@ -10,6 +10,11 @@ test.each([
   expect(describeStatus(status({ sources: [source({ nextPollAt })] }), nowMs)).toMatch(line)
 })
 
+test('a lag of which only the least is known is shown so', () => {
+  const text = describeStatus(status({ sources: [source({ lag: { p50: 8, p95: 3_600 } })] }), nowMs)
+  expect(text).toMatch(/ 8s\/over 1h\n/)
+})
+
 test('the state of a sink is not known while Redis is away', () => {
   const none = { waiting: null, active: null, delayed: null, dead: null, lastResult: null }
   const text = describeStatus(status({ redis: { ok: false, error: 'gone' }, sinks: [sink(none)] }), nowMs)

@@ -1,11 +1,15 @@
 import * as z from 'zod'
+import { lagSecondsMax } from '../../telemetry/lag-buckets.ts'
 import { findingCodes } from '../finding.ts'
 import type { StatusView } from '../status-view.ts'
 import { count, instant, maybe, orphan, sinkHoldFields } from './answers.ts'
 import { takes } from './takes.ts'
 
 const text = z.string()
-const lag = z.object({ p50: z.number(), p95: z.number() }).nullable()
+const lag = z
+  .object({ p50: z.number(), p95: z.number() })
+  .nullable()
+  .describe(`In seconds, since this process started; ${lagSecondsMax} is that or more.`)
 
 const budget = z.object({
   unitsUsed: z.number(),

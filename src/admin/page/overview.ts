@@ -2,7 +2,7 @@ import { type Html, type HtmlPart, html } from '../../alert/html.ts'
 import type { LagView, Level, StatusView, Verdict } from '../status-view.ts'
 import { fact, type IconName, icon } from './pieces.ts'
 import type { Times } from './times.ts'
-import type { PageWords } from './words/en.ts'
+import { lagText, type PageWords } from './words/en.ts'
 
 /** The top of the page: the verdict, its findings, and a few numbers. */
 export function overview(status: StatusView, verdict: Verdict, times: Times): Html {
@@ -84,6 +84,5 @@ function lagOf(parts: readonly { readonly lag: LagView | null }[], words: PageWo
     undefined,
   )
   if (!worst) return ['–', words.lagNone]
-  const [p50, p95] = [worst.p50, worst.p95].map((seconds) => words.duration(seconds * 1_000))
-  return [p50 ?? '', words.p95(p95 ?? '', known.length > 1)]
+  return [lagText(worst.p50, words), words.p95(lagText(worst.p95, words), known.length > 1)]
 }

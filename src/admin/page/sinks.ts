@@ -8,7 +8,7 @@ import { actionButton, buttonRow } from './buttons.ts'
 import { failure } from './foreign.ts'
 import { badge, type IconName, section, type Tone } from './pieces.ts'
 import type { Times } from './times.ts'
-import type { PageWords } from './words/en.ts'
+import { lagText, type PageWords } from './words/en.ts'
 
 /** The section of the sinks: for each, whether it takes alerts, how many wait, how many were given up on. */
 export function sinksSection(
@@ -38,7 +38,6 @@ function row(sink: SinkView, activity: SinkActivity | undefined, times: Times, c
   const { lag } = sink
   const { words } = times
   const heads = words.sinkHeads
-  const span = (seconds: number) => words.duration(seconds * 1_000)
   return html`<tr id="sink-${sink.name}">
 <th scope="row">${sink.name}<small>${sink.type}</small>${activity ? hourBars(activity, words) : null}</th>
 <td class="state" data-label="${heads.state}">${stateBadge(sink, words)}${sink.reason ? html`<small>${sinkReason(sink, words)}</small>` : null}${stateNote(sink, times)}</td>
@@ -47,7 +46,7 @@ ${count(sink, words, 'active')}
 ${count(sink, words, 'delayed', 'warning')}
 ${count(sink, words, 'dead', 'failed')}
 ${count(sink, words, 'today')}
-<td class="number" data-label="${heads.lag}">${lag ? html`<span>${span(lag.p50)}</span>${words.dot}<span>${span(lag.p95)}</span>` : '–'}${activity ? sendCurve(activity, words) : null}</td>
+<td class="number" data-label="${heads.lag}">${lag ? html`<span>${lagText(lag.p50, words)}</span>${words.dot}<span>${lagText(lag.p95, words)}</span>` : '–'}${activity ? sendCurve(activity, words) : null}</td>
 <td class="wide" data-label="${heads.last}">${lastResult(sink.lastResult, times)}${buttonRow(canAct, buttonsOf(sink, words))}</td>
 </tr>`
 }

@@ -14,7 +14,7 @@ import { dayChart } from './day-chart.ts'
 import { foreign } from './foreign.ts'
 import { badge, fact, type IconName, section, type Tone } from './pieces.ts'
 import type { Times } from './times.ts'
-import type { PageWords } from './words/en.ts'
+import { lagText, type PageWords } from './words/en.ts'
 
 /** The section of the sources: for each, whether it is polled, when and why next, and how much of the budget is left. */
 export function sourcesSection(
@@ -64,7 +64,7 @@ ${source.budget ? budgetBar(source.budget, times) : html`<p class="reason">${wor
 <dl class="facts">
 ${fact(words.lastPoll, instant(source.lastPollAt, times))}
 ${fact(words.nextPoll, instant(source.nextPollAt, times), nextReason ? words.whyNext[nextReason] : null)}
-${fact(words.lagSeen, lag ? words.duration(lag.p50 * 1_000) : '–', lag ? words.p95(words.duration(lag.p95 * 1_000)) : null)}
+${fact(words.lagSeen, lag ? lagText(lag.p50, words) : '–', lag ? words.p95(lagText(lag.p95, words)) : null)}
 ${fact(words.feedComplete, instant(source.lastCompleteWalkAt, times), source.behind ? words.behind : null)}
 </dl>
 ${day ? dayChart(day, times) : null}

@@ -205,6 +205,24 @@ describe('the status page', () => {
       expect(read).toContain(part)
   })
 
+  test.each([
+    ['en', /acknowledged over 1h p95 over 1h, the slowest.* 3\.5s · over 1h/],
+    ['fa', /از وقوع تا تحویل بیش از ۱ ساعت صدک ۹۵: بیش از ۱ ساعت، کندترین.* ۳٫۵ ثانیه ، بیش از ۱ ساعت/],
+  ] as const)('a lag of which only the least is known is shown so, in %s', async (language, shown) => {
+    // After a night in which a sink was down: the last bucket of the histogram ends at an hour.
+    const lags = [
+      { p50: 3_600, p95: 3_600 },
+      { p50: 3.5, p95: 3_600 },
+    ]
+    const sinks = lags.map((lag, at) => sink({ name: `hook-${at}`, lag }))
+    const sources = [source({ lag: { p50: 2, p95: 3_600 } })]
+    const display = { timeZone: 'Asia/Tehran', calendar: 'jalali' as const, language }
+    const { app } = rig({ status: async () => status({ sinks, sources }) }, { display: () => display })
+    const text = words((await app.inject('/')).body)
+    expect(text).toMatch(shown)
+    expect(text.match(language === 'en' ? /p95 over 1h/g : /صدک ۹۵: بیش از/g)).toHaveLength(3)
+  })
+
   test.each(['en', 'fa'] as const)('each time is on the clock of the zone, in %s', async (language) => {
     const running = 'web-2, process 9, running since 2026-11-21T08:32:10.123Z'
     const reason = `another replica polls (${running}); its lease ends at 2026-11-21T08:33:30.000Z unless it is renewed`

@@ -1,5 +1,6 @@
 import { type HtmlPart, html } from '../../../alert/html.ts'
 import { formatDuration } from '../../../lib/duration.ts'
+import { lagSecondsMax } from '../../../telemetry/lag-buckets.ts'
 import type { WithheldCause } from '../../delivery-view.ts'
 import { purposeWords } from '../../purpose-words.ts'
 import type { Finding, Verdict } from '../../status-view.ts'
@@ -17,6 +18,7 @@ export const english = {
   direction: 'ltr' as 'ltr' | 'rtl',
   count: formatCount,
   duration: formatDuration,
+  lag: (span: string, isMore: boolean) => `${isMore ? 'over ' : ''}${span}`,
   percent: (whole: number) => `${whole}%`,
   list: ', ',
   dot: ' · ',
@@ -267,6 +269,11 @@ export type PageWords = typeof english
 /** `12,480`; a dash for what is not known. */
 export function formatCount(number: number | null): string {
   return number === null ? '–' : number.toLocaleString('en-US')
+}
+
+/** Of a quantile of a histogram: beyond its last bound there is no more detail. */
+export function lagText(seconds: number, words: Pick<PageWords, 'lag' | 'duration'> = english): string {
+  return words.lag(words.duration(seconds * 1_000), seconds >= lagSecondsMax)
 }
 
 /** A count that was expected, not made: below 10 with one decimal, so that one in some hours is not shown as none in each. */

@@ -11,6 +11,7 @@ export const persian: PageWords = {
   direction: 'rtl',
   count,
   duration,
+  lag: (span, isMore) => `${isMore ? 'بیش از ' : ''}${span}`,
   percent: (whole) => `${count(whole)}٪`,
   list: '، ',
   // Beside Persian digits a dot is read as a zero.
