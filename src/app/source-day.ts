@@ -4,8 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import { within } from '../lib/time-limit.ts'
 import { wallTime } from '../lib/zone.ts'
 import { budgetDay } from '../schedule/budget.ts'
-import { profileZone } from '../schedule/forecast/profile.ts'
-import { previewPlan } from '../schedule/preview.ts'
+import { hourStartMs, previewPlan } from '../schedule/preview.ts'
 import type { BudgetDay, ScheduleOptions } from '../schedule/schedule.ts'
 import type { Spender } from '../store/account.ts'
 import type { RedisClient } from '../store/redis.ts'
@@ -43,7 +42,7 @@ export function createSourceDay(options: SourceDayOptions): () => Promise<Source
       const known = Promise.all([learned.load(), options.unitsPerDay()])
       const [saved, unitsPerDay] = await within(readTimeoutMs, 'what was learned', known)
       // Hours of the wall clock: a day that begins within one also ends within one.
-      const firstMs = day.startMs - (wallTime(day.startMs, profileZone(plan)) % hourMs)
+      const firstMs = hourStartMs(day.startMs, plan)
       const count = Math.ceil((day.endMs - firstMs) / hourMs)
       const resetsAt = resetOf(plan, apiDay)
       const { hours } = previewPlan({ ...withUnits(config, unitsPerDay), resetsAt }, saved, startMs, count)

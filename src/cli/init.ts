@@ -6,7 +6,7 @@ import { formatMistake } from '../config/mistake.ts'
 import type { Config } from '../config/schema.ts'
 import { unitsPerDayMax } from '../config/source.ts'
 import { UserError } from '../lib/errors.ts'
-import { previewPlan } from '../schedule/preview.ts'
+import { hourStartMs, previewPlan } from '../schedule/preview.ts'
 import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
 import { collectParts, configWith, type InitOptions } from './init/collect.ts'
@@ -93,7 +93,7 @@ function planOf(config: Config) {
   const [[name, source] = []] = Object.entries(config.sources)
   if (name === undefined || source === undefined) throw new Error('a config without a source was accepted')
   const schedule = scheduleOptionsOf(source)
-  const preview = previewPlan(schedule, undefined, Date.now(), 24)
+  const preview = previewPlan(schedule, undefined, hourStartMs(Date.now(), schedule), 24)
   return {
     text: () => describePreview(name, schedule, preview),
     json: () => previewJson(name, schedule, preview),

@@ -8,7 +8,7 @@ import type { Config, SourceConfig } from '../config/schema.ts'
 import { unitsPerDayMax } from '../config/source.ts'
 import { given } from '../lib/given.ts'
 import { wallTime } from '../lib/zone.ts'
-import { previewPlan } from '../schedule/preview.ts'
+import { hourStartMs, previewPlan } from '../schedule/preview.ts'
 import type { ScheduleOptions } from '../schedule/schedule.ts'
 import type { Target } from '../schedule/simulate.ts'
 import { namedCommand } from './command-texts.ts'
@@ -143,7 +143,7 @@ async function printPlans(sources: AsyncIterable<SourcePlan>, options: Options):
     }
     const unitsOfAccount = options.unitsPerDay ?? unitsPerDay
     const schedule = optionsAt(unitsOfAccount)
-    const preview = previewPlan(schedule, learned, nowMs, options.hours)
+    const preview = previewPlan(schedule, learned, hourStartMs(nowMs, schedule), options.hours)
     const { alertsPerDay } = preview
     const context = contextOf?.({ unitsPerDay: schedule.unitsPerDay, unitsOfAccount, alertsPerDay })
     if (options.json)

@@ -55,12 +55,12 @@ interface Step {
   readonly lagSeconds: number
 }
 
+/** The plan of so many hours of the clock, of which the first is drawn from `nowMs` on. */
 export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: number, hours: number): Preview {
   const memory = readMemory(saved) ?? emptyMemory()
   const { unitsPerDay } = options
   const { marksLeft, ...onMarks } = marksOf(memory, options)
-  // The hour that has begun is drawn whole.
-  const endMs = nowMs + hours * 3_600_000
+  const endMs = nowMs + hours * hourMs
   const steps: Step[] = []
   for (let at = nowMs; at < endMs; ) {
     const day = budgetDay(at, options)
@@ -76,7 +76,7 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
   const lagSeconds = total((step) => step.alerts * step.lagSeconds) / alerts
   const rank = (share: number) => percentile(steps, share * alerts)
   return {
-    hours: byHour(steps, nowMs, hours, profileZone(options)),
+    hours: byHour(steps, hourStartMs(nowMs, options), hours),
     lagSeconds,
     lag: { mean: lagSeconds, p50: rank(0.5), p95: rank(0.95), p99: rank(0.99) },
     evenLagSeconds: even / 2,
@@ -218,9 +218,7 @@ function savedOnPeriod(period: MarkPeriod | undefined, pace: number): number {
   return Math.max(0, Math.min(periodMs / 1_000, 1 / pace) / 2 - waitSeconds)
 }
 
-function byHour(steps: readonly Step[], nowMs: number, hours: number, zone: string): PreviewHour[] {
-  const hourMs = 3_600_000
-  const firstMs = nowMs - (wallTime(nowMs, zone) % hourMs)
+function byHour(steps: readonly Step[], firstMs: number, hours: number): PreviewHour[] {
   return Array.from({ length: hours }, (_, hour) => {
     const startMs = firstMs + hour * hourMs
     const inside = steps.filter(({ atMs }) => atMs >= startMs && atMs < startMs + hourMs)
@@ -234,3 +232,10 @@ function byHour(steps: readonly Step[], nowMs: number, hours: number, zone: stri
     }
   })
 }
+
+/** When the hour began, on the clock of the zone: a plan that is drawn from there has that hour whole. */
+export function hourStartMs(nowMs: number, options: ScheduleOptions): number {
+  return nowMs - (wallTime(nowMs, profileZone(options)) % hourMs)
+}
+
+const hourMs = 3_600_000

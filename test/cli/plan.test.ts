@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { contextUnitsMax } from '../../src/alert/context.ts'
 import { readLearned } from '../../src/app/known-of-source.ts'
 import { planCommand } from '../../src/cli/plan.ts'
@@ -237,6 +237,17 @@ describe('plan --config', () => {
     const polls = JSON.parse(out).hours.map((hour: { polls: number }) => hour.polls)
     expect(Math.max(...polls)).toBeCloseTo(60, 5)
     expect(polls.filter((count: number) => count < 1).length).toBeGreaterThan(5)
+  })
+
+  it.each([0, 31, 57])('draws the hour that has begun whole, %d minutes after it began', async (minutes) => {
+    const every = config.replace('minInterval: 5s, maxInterval: 10m', 'every: 2m')
+    const nowMs = Date.parse('2026-11-21T02:30:00Z') + minutes * 60_000
+    const now = vi.spyOn(Date, 'now').mockReturnValue(nowMs)
+    onTestFinished(() => now.mockRestore())
+    const { out } = await run(planCommand(), '--config', file('config.yaml', every), '--json', '--hours', '9')
+    const { hours } = JSON.parse(out) as { hours: { start: string; polls: number }[] }
+    expect(hours[0]?.start).toBe('2026-11-21T02:30:00.000Z')
+    expect(hours.map(({ polls }) => polls)).toEqual(Array(9).fill(expect.closeTo(30, 1)))
   })
 
   it('shows less than a poll an hour as a part of one, and not as none', async () => {
