@@ -16,8 +16,9 @@ export function useBrowser() {
 
   return async (url: string, look: Look = {}): Promise<Window> => {
     if (!browser) throw new Error('the browser is not started yet')
-    const { width = 1200, height = 900, colorScheme = 'light' } = look
-    const context = await browser.newContext({ viewport: { width, height }, colorScheme, locale: 'en-GB' })
+    const { width = 1200, height = 900, colorScheme = 'light', javaScriptEnabled = true } = look
+    const viewport = { width, height }
+    const context = await browser.newContext({ viewport, colorScheme, locale: 'en-GB', javaScriptEnabled })
     onTestFinished(() => context.close())
     const page = await context.newPage()
     page.setDefaultTimeout(10_000)
@@ -35,6 +36,7 @@ export interface Look {
   readonly width?: number
   readonly height?: number
   readonly colorScheme?: 'light' | 'dark'
+  readonly javaScriptEnabled?: boolean
 }
 
 interface Window {

@@ -43,6 +43,24 @@ describe.each(['en', 'fa'] as const)('the page in %s', (language) => {
     },
   )
 
+  it('without JavaScript shows no button that would do nothing, and says so', async () => {
+    const { url } = await brokenBridge(redis, language)
+    const { page } = await open(url, { javaScriptEnabled: false })
+    const story = await page.locator('.alerts .meta a[href^="/alerts/"]').first().getAttribute('href')
+    for (const path of ['/', story ?? '']) {
+      await page.goto(url + path)
+      expect(await page.locator('button:visible').count()).toBe(0)
+      expect(await page.locator('noscript p').isVisible()).toBe(true)
+    }
+    await page.goto(url)
+    await page.locator('.search summary').click()
+    expect(await page.locator('button:visible').count()).toBe(1)
+    await page.locator('.search [name=id]').fill('1')
+    await page.locator('.search button').click()
+    await page.waitForURL(/[?&]id=1&/)
+    expect(await page.locator('.alerts > li').count()).toBe(1)
+  })
+
   it('fits into any width with a long queue and a sink that rests', async () => {
     const sinks = [
       sink({ waiting: 8_929, oldestWaitingAt: ago(331), drainSeconds: 8_929, deliveredToday: 20_481 }),

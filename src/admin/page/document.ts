@@ -43,8 +43,9 @@ export function documentStart(level: Level, title: string, times: Times): string
 
 /** `isWhole`: nothing of it could not be read; else the script asks again. */
 export function documentEnd({ words }: Times, isWhole: boolean): string {
-  return html`${isWhole ? null : html`<i hidden data-unread></i>`}</main>
-${dialog(scriptWords[words.language])}
+  const said = scriptWords[words.language]
+  return html`${isWhole ? null : html`<i hidden data-unread></i>`}<noscript><p class="reason">${said.noScript}</p></noscript></main>
+${dialog(said)}
 <script>${trusted(script)}</script>
 </body>
 </html>`.markup

@@ -185,6 +185,7 @@ footer a { color: var(--soft); }
 [dir=rtl] svg.bar { transform: scaleX(-1); } [dir=rtl] :is(thead th, td.number, td.state .badge) { white-space: normal; }
 dialog p, dialog input { unicode-bidi: plaintext; }
 
+@media (scripting: none) { .act:not(.search .act) { display: none; } }
 @media (max-width: 1100px) { th, td { padding-inline: 5px; } }
 @media (max-width: 860px) {
   main { padding: 16px 14px 40px; }
