@@ -207,7 +207,7 @@ export interface SinkView {
   readonly lastResult: LastResult | null
   /** When the alert was queued that has waited the longest to be sent; null where none waits. */
   readonly oldestWaitingAt: string | null
-  /** How long the sink needs for all that wait, at the pace of the last minutes; null where none waits, or none was sent. */
+  /** How long the sink needs for all that wait, at the pace of the last minutes; null where none waits, none was sent, or the sink does not send now. */
   readonly drainSeconds: number | null
   /** Alerts given up on since the last one was acknowledged, as far as they are still dead letters. */
   readonly refusedInARow: number | null

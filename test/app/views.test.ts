@@ -106,6 +106,19 @@ test('how long a queue takes is told by the pace since its oldest alert was queu
   expect(shown(undefined, 60)).toEqual([null, null])
 })
 
+test.each([
+  ['is paused', { queue: { paused: true } }, null],
+  ['rests, while its alerts are given up on one by one', { breaker: { open: true, ageMs: 0 } }, null],
+  ['takes alerts', {}, 600],
+])('how long a queue takes is only told of a sink that sends: one that %s', (_, changes, drainSeconds) => {
+  const counts = { waiting: 600, active: 0, delayed: 0, completed: 0, failed: 60 }
+  const nowMs = 3_600_000
+  const queue = { counts, paused: false, deliveredSince: 0, refusedInARow: 0, endedOfLate: 60 }
+  const waited = { ...queue, oldestWaitingAtMs: nowMs - 60_000, ...('queue' in changes ? changes.queue : {}) }
+  const facts = { about: { name: 'hook', type: 'webhook', lag: null }, ...changes, queue: waited }
+  expect(sinkView(facts as never, nowMs).drainSeconds).toBe(drainSeconds)
+})
+
 test('a sink that failed before it was paused is not probed', () => {
   const counts = { waiting: 1, active: 0, delayed: 0, completed: 0, failed: 0 }
   const queue = { counts, deliveredSince: 0, endedOfLate: 0, refusedInARow: 0 }

@@ -21,10 +21,11 @@ export function sinkView({ about, lane, breaker, queue, pause }: SinkFacts, nowM
   const elsewhere = breaker && breaker.ageMs < breakerFreshMs ? breaker : undefined
   const open = lane?.breaker === 'open' ? { ...lane, sinceMs: lane.openSinceMs } : elsewhere
   const reason = queue?.paused ? pause?.comment : (lane?.stuck?.reason ?? open?.reason)
+  const state = queue?.paused ? 'paused' : lane?.stuck ? 'stuck' : open ? 'open' : 'active'
   return {
     name: about.name,
     type: about.type,
-    state: queue?.paused ? 'paused' : lane?.stuck ? 'stuck' : open ? 'open' : 'active',
+    state,
     reason: reason ? printable(reason) : null,
     failingSince: isoOrNull(open?.sinceMs),
     // The queue of a paused sink gives out nothing, also no probe.
@@ -41,7 +42,8 @@ export function sinkView({ about, lane, breaker, queue, pause }: SinkFacts, nowM
       lane?.lastFault ?? (open && { atMs: open.sinceMs ?? 0, text: open.reason ?? '' }),
     ),
     oldestWaitingAt: isoOrNull(queue?.oldestWaitingAtMs),
-    drainSeconds: drainSecondsOf(queue, nowMs),
+    // The pace of one that does not send is that at which its alerts are given up on.
+    drainSeconds: state === 'active' ? drainSecondsOf(queue, nowMs) : null,
     refusedInARow: queue?.refusedInARow ?? null,
   }
 }
