@@ -13,7 +13,7 @@ import { createFiredAlerts, type FiredAlerts } from '../store/fired-alerts.ts'
 import { createIdempotencyStore, type IdempotencyStore } from '../store/idempotency.ts'
 import type { NameStore } from '../store/names.ts'
 import { type BuiltParts, buildParts, valuesOf } from './built-parts.ts'
-import { type AlertRouting, createRouting, known } from './routing.ts'
+import { type AlertRouting, createRouting, known, retentionOf } from './routing.ts'
 import { buildSinks } from './sinks.ts'
 import { createSource, type Source, type SourceTools } from './source.ts'
 
@@ -57,10 +57,7 @@ export function createActiveConfig(
   const { prefix } = config.redis
   const sinks = buildSinks(config, before?.sinks, tools.drawer)
   const targets = new Map([...valuesOf(sinks)].map(([name, { sink }]) => [name, sink.targets]))
-  const view = {
-    sinks: [...sinks.keys()],
-    retention: { ageMs: config.retention.age, count: config.retention.count },
-  }
+  const view = { sinks: [...sinks.keys()] }
   const queues = before?.queues.reconfigured(view) ?? createQueues({ redis: redis.commands, prefix, ...view })
   const routing = createRouting(config, tools, (source) => known(sources.get(source)?.value.rules, source))
   const { prepareAssign, onHandled } = routing
@@ -76,7 +73,7 @@ export function createActiveConfig(
     clock,
     prefix,
     names: tools.names,
-    retention: view.retention,
+    retention: retentionOf(config),
   })
   return {
     configHash: publicHashOf(config),

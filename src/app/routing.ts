@@ -1,4 +1,5 @@
 import type { Config } from '../config/schema.ts'
+import type { Retention } from '../delivery/queue/queues.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
 import { createAssign } from '../routing/assign.ts'
 import { createKindWatch, type KindWatch } from '../routing/kind-watch.ts'
@@ -36,7 +37,7 @@ export function createRouting(
   rulesOf: (source: string) => RuleBook,
 ): AlertRouting {
   const { prefix } = config.redis
-  const retention = { ageMs: config.retention.age, count: config.retention.count }
+  const retention = retentionOf(config)
   const withheldIn = (source: string) => createWithheldStore({ redis, prefix, source, retention })
   const silences = createSilenceStore({ redis, prefix })
   const rulesIn = async (source: string) =>
@@ -86,4 +87,9 @@ const silenceNotesMax = 10
 export function known<T>(value: T | undefined, source: string): T {
   if (value === undefined) throw new Error(`there is no source ${source}`)
   return value
+}
+
+/** How long records of what was delivered, and of what was held back, are kept. */
+export function retentionOf({ retention: { age, count } }: Config): Retention {
+  return { ageMs: age, count }
 }

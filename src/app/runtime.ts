@@ -20,6 +20,7 @@ import { quarantinePort } from './operator-api/quarantine.ts'
 import { createOrphanService, type OrphanService } from './orphan-service.ts'
 import { createPauses, type Pauses } from './pauses.ts'
 import { createPollers, type Pollers } from './pollers.ts'
+import { retentionOf } from './routing.ts'
 import { createSameFeed, type SameFeed } from './same-feed.ts'
 import { sampleSinks } from './sink-samples.ts'
 import type { Source } from './source.ts'
@@ -112,6 +113,7 @@ class ConfiguredRuntime implements Runtime {
       clock,
       onBreaker: (news) => this.#operators.onBreaker(news),
       findContext: findContextBy(() => this.#active, clock),
+      retention: () => retentionOf(this.#active.config),
       ...(tools.senderTuning ? { tuning: tools.senderTuning } : {}),
     })
     this.pauses = createPauses({

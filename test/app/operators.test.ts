@@ -225,8 +225,7 @@ it('a look at 50 sinks of which none has failed asks Redis for three things, and
   const queuesRedis = connectRedis({ target: { url: redis.url }, profile: 'commands' }, captureLog().log)
   onTestFinished(() => queuesRedis.disconnect())
   await until('connected', () => queuesRedis.status === 'ready')
-  const retention = { ageMs: 86_400_000, count: 10_000 }
-  const stored = createQueues({ redis: queuesRedis, prefix: freshPrefix(), sinks, retention })
+  const stored = createQueues({ redis: queuesRedis, prefix: freshPrefix(), sinks })
   onTestFinished(() => stored.close())
   const counted =
     <T>(name: string, work: (sink: string, sinceMs: number) => Promise<T>) =>

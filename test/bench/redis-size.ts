@@ -74,8 +74,7 @@ async function measureIds(): Promise<void> {
 }
 
 async function measureAlerts(): Promise<void> {
-  const retention = { ageMs: 7 * dayMs, count: 100_000 }
-  const queues = createQueues({ redis, prefix, sinks: ['hook'], retention })
+  const queues = createQueues({ redis, prefix, sinks: ['hook'] })
   const start = await memory()
   await queues.enqueue(Array.from({ length: alerts }, (_, index) => job(index + 1)))
   const waiting = (await memory()) - start
@@ -95,6 +94,7 @@ async function measureAlerts(): Promise<void> {
   const metrics = createMetrics({ version: 'bench', node: process.version })
   const sinks = new Map([['hook', { sink, settings }]])
   const sender = createSender({
+    retention: () => ({ ageMs: 7 * dayMs, count: 100_000 }),
     ...{ redis, redisBlocking: blocking, prefix, sinks, metrics, log, clock: systemClock },
   })
   sender.start()

@@ -24,7 +24,7 @@ async function rig(count: number) {
   const sandbox = await startSandbox()
   const prefix = freshPrefix()
   const redis = server.client()
-  const queues = createQueues({ redis, prefix, sinks: ['hook'], retention: { ageMs: 1, count: 1 } })
+  const queues = createQueues({ redis, prefix, sinks: ['hook'] })
   onTestFinished(() => queues.close())
   await queues.queue('hook').pause()
   await queues.enqueue(jobs('hook', 1, count))

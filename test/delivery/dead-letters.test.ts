@@ -75,6 +75,22 @@ describe('dead letters', () => {
     expect(await ids()).toEqual(['main.3', 'main.4', 'main.5'])
   })
 
+  it('keep the last hundred of their attempts, and no stack trace', async () => {
+    const own = rig(server, ['hook'])
+    const sink = testSink('hook', () => ({ ...unavailable, sinkFault: false }))
+    own.sender([sink], { settings: { retry: { attempts: 103, initialDelayMs: 1, maxDelayMs: 1 } } })
+    await own.queues.enqueue(jobs('hook', 1, 1))
+    const { list } = letters(own)
+    await until('given up on', async () => (await list({ limit: 1 })).length === 1)
+    expect(sink.sends).toHaveLength(103)
+    const queue = own.queues.queue('hook')
+    const { logs } = await queue.getJobLogs('main.1')
+    expect(logs.map((each) => JSON.parse(each).number)).toEqual(
+      Array.from({ length: 100 }, (_, at) => at + 4),
+    )
+    expect((await queue.getJob('main.1'))?.stacktrace).toEqual([])
+  })
+
   it('are sent again with a full schedule, once', async () => {
     const own = rig(server, ['hook'])
     const sink = testSink('hook', () => unavailable)
@@ -253,7 +269,7 @@ describe('dead letters', () => {
     const today = new Map([['desk', ['a@example.com']]])
     const log = createDeliveryLog({ queues: own.queues, targets: today })
     expect(await log.historiesOf({ source: 'main', id: 1 })).toMatchObject([{ target: 'b@example.com' }])
-    const gone = own.queues.reconfigured({ sinks: [], retention: { ageMs: 1, count: 1 } })
+    const gone = own.queues.reconfigured({ sinks: [] })
     const after = createDeliveryLog({ queues: gone, targets: new Map(), orphans: async () => ['desk'] })
     expect(await after.historiesOf({ source: 'main', id: 1 })).toMatchObject([{ target: 'b@example.com' }])
     const dead = createDeadLetters({ queues: own.queues, targets: today, clock: systemClock })

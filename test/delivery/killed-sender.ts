@@ -35,6 +35,7 @@ const settings = {
 }
 
 createSender({
+  retention: () => ({ ageMs: 3_600_000, count: 1_000 }),
   redis: connectRedis({ target: { url }, profile: 'commands' }, log),
   redisBlocking: connectRedis({ target: { url }, profile: 'blocking' }, log),
   prefix,

@@ -34,7 +34,7 @@ function orphanRig(targets: Readonly<Record<string, readonly (string | undefined
   const { prefix, redis } = own
   const names = createNameStore(redis, prefix)
   const orphansIn = (sinks: string[], known = names) => {
-    const queues = own.queues.reconfigured({ sinks, retention: { ageMs: 7 * day, count: 10 } })
+    const queues = own.queues.reconfigured({ sinks })
     const map = new Map(sinks.map((sink) => [sink, targets[sink] ?? [undefined]]))
     const common = { queues, targets: map, clock: systemClock, prefix, retention: { ageMs: 7 * day } }
     return createOrphans({ ...common, names: known })
@@ -74,7 +74,7 @@ describe('a sink that left the config with alerts', () => {
     const own = orphanRig()
     await own.queues.enqueue(jobs('gone', 1, 1))
     await own.names.serve('old replica', ['gone'])
-    const queues = own.queues.reconfigured({ sinks: ['next'], retention: { ageMs: day, count: 10 } })
+    const queues = own.queues.reconfigured({ sinks: ['next'] })
     const options = { queues, targets: new Map(), orphans: () => own.orphans.names() }
     expect(await createDeliveryLog(options).historiesOf({ source: 'main', id: 1 })).toMatchObject([
       { sink: 'gone', state: 'waiting' },
@@ -167,7 +167,7 @@ describe('what is dropped', () => {
     await own.orphans.tidy()
     expect(await own.orphans.list()).toEqual([])
     const readers = { withheldOf: async () => [], alertOf: () => undefined, orphans: own.orphans.names }
-    const queues = own.queues.reconfigured({ sinks: ['next'], retention: { ageMs: 7 * day, count: 10 } })
+    const queues = own.queues.reconfigured({ sinks: ['next'] })
     const reader = await openReader({ queues, targets: new Map(), ...readers })
     const dropped = await reader.dropped(['main.1', 'main.2', 'main.3'])
     expect(dropped.map(({ sink, name }) => `${sink}: ${name}`)).toEqual(['gone: main.1', 'gone: main.2'])

@@ -24,7 +24,7 @@ async function alertOf(user: Awaited<ReturnType<typeof limitedUser>>, isDead: bo
   }
   const retention = { ageMs: day, count: 10 }
   const optionsOf = (sinks: string[]) => ({
-    queues: createQueues({ ...own, redis: user.redis, sinks, retention, enqueueTimeoutMs: 1_000 }),
+    queues: createQueues({ ...own, redis: user.redis, sinks, enqueueTimeoutMs: 1_000 }),
     ...{ targets: new Map(sinks.map((sink) => [sink, [undefined]])), clock: systemClock },
     ...{ prefix: own.prefix, retention, names: createNameStore(own.redis, own.prefix) },
   })

@@ -162,7 +162,7 @@ export function rig(server: RedisServer, sinks: string[]): Rig {
   }
   const redis = connect('commands')
   const retention = { ageMs: 7 * 86_400_000, count: 100_000 }
-  const queues = createQueues({ redis, prefix, sinks, retention, enqueueTimeoutMs: 1_000 })
+  const queues = createQueues({ redis, prefix, sinks, enqueueTimeoutMs: 1_000 })
   cleanups.push(() => queues.close())
   const metrics = createMetrics({ version: 'test', node: 'test' })
   return {
@@ -179,6 +179,7 @@ export function rig(server: RedisServer, sinks: string[]): Rig {
         sinks: new Map(own.map((sink) => [sink.name, { sink, settings: { ...quickSettings, ...settings } }])),
         metrics,
         log,
+        retention: () => retention,
         clock: systemClock,
         ...(tuning ? { tuning } : {}),
         ...more,

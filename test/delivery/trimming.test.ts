@@ -26,3 +26,36 @@ it('records that are too many are looked for once a minute, not by every alert t
   aheadMs += 60_000
   expect(await looksOf(11, 20)).toBe(1)
 })
+
+it('records are kept for as long as the present config says, not that of the day on which they were stored', async () => {
+  const dayMs = 86_400_000
+  const { queues, sender } = rig(server, ['hook'])
+  const redis = server.client()
+  let retention = { ageMs: 2 * dayMs, count: 10_000 }
+  sender([testSink('hook')], { more: { retention: () => retention } })
+  const queue = queues.queue('hook')
+  const old = ['main.801', 'main.802']
+  await redis.zadd(
+    queue.toKey('completed'),
+    Date.now() - 3 * dayMs,
+    'main.801',
+    Date.now() - 1.5 * dayMs,
+    'main.802',
+  )
+  for (const id of old) await redis.hset(queue.toKey(id), 'name', 'alert')
+  const leftAfter = async (id: number) => {
+    await queues.enqueue(jobs('hook', id, id))
+    await until(
+      'it is sent',
+      async () => (await redis.zscore(queue.toKey('completed'), `main.${id}`)) !== null,
+    )
+    const left = await Promise.all(old.map((each) => redis.exists(queue.toKey(each))))
+    return old.filter((_id, index) => left[index] === 1)
+  }
+  expect(await leftAfter(1)).toEqual(['main.802'])
+  const nowMs = performance.now.bind(performance)
+  vi.spyOn(performance, 'now').mockImplementation(() => nowMs() + 60_000)
+  onTestFinished(() => void vi.restoreAllMocks())
+  retention = { ageMs: dayMs, count: 10_000 }
+  expect(await leftAfter(2)).toEqual([])
+})

@@ -412,12 +412,7 @@ it('a dead sink with 10,000 jobs waiting makes another no slower', { timeout: 90
   }).replace(`"${dead.url}",`, '$& timeout: 500ms,')
   const { url } = await startApp(text)
   const client = redis.client()
-  const queues = createQueues({
-    redis: client,
-    prefix,
-    sinks: ['live', 'dead'],
-    retention: { ageMs: 86_400_000, count: 100_000 },
-  })
+  const queues = createQueues({ redis: client, prefix, sinks: ['live', 'dead'] })
   onTestFinished(() => queues.close())
   let id = 1
   const measure = async (): Promise<number> => {

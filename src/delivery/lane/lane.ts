@@ -15,7 +15,7 @@ import { breakerEventOf } from '../message/messenger.ts'
 import type { AttemptRecord } from '../queue/attempt-record.ts'
 import { createJobFields, type JobFields } from '../queue/job-fields.ts'
 import { LockAges } from '../queue/lock-ages.ts'
-import { type AlertJob, type AlertQueue, closeQueue, openQueue } from '../queue/queues.ts'
+import { type AlertJob, type AlertQueue, closeQueue, openQueue, type Retention } from '../queue/queues.ts'
 import { type JobReplacement, replaceJob } from '../queue/replace-job.ts'
 import { type LaneView, readLaneView } from '../queue/view.ts'
 import { type QueueSettings, queueSettings, type SinkEntry, type Tuning } from '../settings.ts'
@@ -41,6 +41,8 @@ export interface LaneOptions extends SinkEntry {
   readonly log: Logger
   readonly clock: Clock
   readonly tuning: Tuning
+  /** By the present config. */
+  retention(): Retention
   readonly onBreaker?: (news: BreakerChange) => void
   readonly findContext?: FindContext | undefined
 }

@@ -1,4 +1,4 @@
-import { type Job, type JobsOptions, Queue } from 'bullmq'
+import { type Job, Queue } from 'bullmq'
 import {
   type DeliveryJob,
   firedAlertOf,
@@ -14,7 +14,7 @@ import { createFiredAlerts } from '../../store/fired-alerts.ts'
 import { queuePrefix, sinkNamesKey, targetTagsName } from '../../store/keys.ts'
 import type { RedisClient } from '../../store/redis.ts'
 import { isRedisAway } from '../../store/redis-errors.ts'
-import { type AttemptRecord, recordsMax } from './attempt-record.ts'
+import type { AttemptRecord } from './attempt-record.ts'
 import { putIntoQueue } from './jobs-in-no-list.ts'
 
 /**
@@ -55,7 +55,7 @@ export interface SinkQueues {
    * The same queues for another config. Callers that still have the old object can use it: no queue is closed before
    * `close`, also none of a sink that left the config.
    */
-  reconfigured(next: Pick<QueuesOptions, 'sinks' | 'retention'>): SinkQueues
+  reconfigured(next: Pick<QueuesOptions, 'sinks'>): SinkQueues
   /** Of every view. */
   close(): Promise<void>
 }
@@ -65,8 +65,6 @@ interface QueuesOptions {
   readonly redis: RedisClient
   readonly prefix: string
   readonly sinks: readonly string[]
-  /** How long the records of acknowledged alerts are kept. */
-  readonly retention: { readonly ageMs: number; readonly count: number }
   /** How long one batch of jobs may take to be stored; a page may be many batches. */
   readonly enqueueTimeoutMs?: number
 }
@@ -89,7 +87,6 @@ export function createQueues(options: QueuesOptions): SinkQueues {
 /** `refused`: keys of jobs whose batch Redis refused to store, perhaps in the middle of a script. */
 function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>, refused: Set<string>): SinkQueues {
   const { redis, prefix, sinks, enqueueTimeoutMs = 10_000 } = options
-  const jobOptions = jobOptionsFor(options.retention)
   const namesKey = sinkNamesKey(prefix)
   const fired = createFiredAlerts({ redis, prefix })
   const anyQueue = (sink: string): AlertQueue => {
@@ -119,7 +116,7 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>, refused
     for (let from = 0; from < jobs.length; from += batchMax) {
       const batch = jobs.slice(from, from + batchMax)
       try {
-        await inTime(queue.addBulk(batch.map((job) => toBulkJob(job, jobOptions))))
+        await inTime(queue.addBulk(batch.map(toBulkJob)))
       } catch (error) {
         if (!isRedisAway(error)) for (const { id } of batch) refused.add(queue.toKey(id))
         // Also at once: the next attempt may be made by another process, which does not know these jobs.
@@ -228,8 +225,9 @@ export async function dropLocks(redis: RedisClient, prefix: string, sinks: reado
 
 const closeTimeoutMs = 1_000
 
-function toBulkJob({ id, data }: StoredJob, options: JobsOptions) {
-  return { name: 'alert', data, opts: { ...options, jobId: id } }
+/** No size limit: a row that was refused here would be tried again by every poll, and the page it is on has its own. */
+function toBulkJob({ id, data }: StoredJob) {
+  return { name: 'alert', data, opts: { jobId: id } }
 }
 
 /**
@@ -269,20 +267,14 @@ export function recordKeptMs(ageMs: number): number {
   return Math.max(ageMs, recordKeptMin.ageMs)
 }
 
-/** Stored with each job, for the worker that takes it, which may be of another version: as few bytes as will do. */
-function jobOptionsFor(retention: QueuesOptions['retention']): JobsOptions {
-  const ageMs = recordKeptMs(retention.ageMs)
-  const count = Math.max(retention.count, recordKeptMin.count)
-  return {
-    // The sender decides what follows an attempt, by the sink's settings of today and not of the day the job was
-    // stored; BullMQ's own limit only has to lie beyond any of ours.
-    attempts: 1_000_000,
-    backoff: { type: 'custom' },
-    // Each acknowledgement that trims removes a thousand at most, as BullMQ does by itself.
-    removeOnComplete: { age: Math.ceil(ageMs / 1_000), count },
-    keepLogs: recordsMax,
-    // No size limit: a row that was refused here would be tried again by every poll, and the page it is on has its own.
-    // Stack traces help nobody here and could contain a secret.
-    stackTraceLimit: 0,
-  }
+/** For how long, and of how many alerts, the records are kept where the config says this. */
+export function recordsKept(retention: Retention): { readonly age: number; readonly count: number } {
+  const age = Math.ceil(recordKeptMs(retention.ageMs) / 1_000)
+  return { age, count: Math.max(retention.count, recordKeptMin.count) }
+}
+
+/** How long the records of acknowledged alerts are kept, by the config. */
+export interface Retention {
+  readonly ageMs: number
+  readonly count: number
 }

@@ -9,8 +9,9 @@ import type { Logger } from '../../telemetry/log.ts'
 import { RetryLater } from '../attempt/processor.ts'
 import type { AttemptRecord } from '../queue/attempt-record.ts'
 import { putAllIntoQueue, putIntoQueue } from '../queue/jobs-in-no-list.ts'
-import { type AlertJob, type AlertQueue, deadLetterKept } from '../queue/queues.ts'
+import { type AlertJob, type AlertQueue, deadLetterKept, type Retention } from '../queue/queues.ts'
 import type { QueueSettings, Tuning } from '../settings.ts'
+import { jobOptions, trimming } from './job-options.ts'
 
 /** BullMQ's consumer of one sink's queue, with every option that matters to the promise. */
 export type AlertWorker = Worker<JobData, AttemptRecord>
@@ -25,6 +26,8 @@ export interface WorkerOptions {
   readonly settings: QueueSettings
   readonly tuning: Tuning
   readonly log: Logger
+  /** By the present config. */
+  retention(): Retention
   process(job: AlertJob, token: string): Promise<AttemptRecord>
   /** A job is about to be asked for under this token, when the worker waited for one. */
   asks(token: string): void
@@ -39,14 +42,15 @@ export interface WorkerOptions {
 export function openWorker(options: WorkerOptions): AlertWorker {
   const { sink, settings, tuning, log } = options
   const { max, per } = settings.rateLimit
-  const isTrimDue = trimming()
+  const recordsToKeep = trimming(options.retention)
   const worker: AlertWorker = new Worker(
     sink,
     async (job, token) => {
+      Object.assign(job.opts, jobOptions)
       guardGivingBack(worker, job, options)
       watchEnding(worker, job, options)
       const record = await options.process(job, token ?? '')
-      if (!isTrimDue()) job.opts.removeOnComplete = false
+      job.opts.removeOnComplete = recordsToKeep()
       return record
     },
     {
@@ -248,21 +252,6 @@ function tellFailures(backend: ReturnType<AlertQueue['getBackend']>, told: (erro
   }
 }
 
-/**
- * Whether the next acknowledgement also deletes the records that are too old or too many: at most 1,000 of them, which is
- * more than come between two such acknowledgements.
- */
-function trimming(): () => boolean {
-  let [acknowledged, trimmedMs] = [0, Number.NEGATIVE_INFINITY]
-  return () => {
-    acknowledged += 1
-    if (acknowledged < trimEvery && performance.now() - trimmedMs < trimEveryMs) return false
-    acknowledged = 0
-    trimmedMs = performance.now()
-    return true
-  }
-}
-
 const retryDelayMs = 1_000
 /** Less than the driver waits before it gives up on a connection, and more than Redis takes to answer. */
 const lateMs = 1_000
@@ -271,8 +260,6 @@ const quietMs = 2_000
 /** With 100,000 alerts a look takes about half a second of Redis. */
 const looksApartMs = 60_000
 const markedSeconds = 24 * 3_600
-const trimEvery = 100
-const trimEveryMs = 60_000
 
 /**
  * Ends a worker whatever state Redis is in. `close()` alone may wait for ever: for an `end` event that a connection

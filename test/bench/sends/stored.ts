@@ -47,8 +47,7 @@ export async function storeOurs(redis: RedisServer, prefix: string, ids: Ids): P
     log,
   )
   await waitForRedis(client, { log, signal: AbortSignal.timeout(10_000) })
-  const retention = { ageMs: 7 * 86_400_000, count: 100_000 }
-  const queues = createQueues({ redis: client, prefix, sinks, retention, enqueueTimeoutMs: 60_000 })
+  const queues = createQueues({ redis: client, prefix, sinks, enqueueTimeoutMs: 60_000 })
   for (const sink of sinks) await queues.enqueue(jobsOf(sink, ids))
   await queues.close()
   client.disconnect()
