@@ -238,14 +238,14 @@ if completeAt and redis.call('HLEN', seen) > tonumber(rowsKept) and redis.call('
     if day.number <= lastDay then table.insert(days, day) end
   end
   table.sort(days, function(one, other) return one.number < other.number end)
-  local before = left
+  local before, dayBefore = left, forgottenDay
   for _, day in ipairs(days) do
     if left - day.rows < tonumber(rowsKept) then break end
     left = left - day.rows
     forgottenDay = day.number
     redis.call('HDEL', seenDays, day.number)
   end
-  if left < before then
+  if forgottenDay > dayBefore then
     redis.call('HINCRBY', meta, 'forgotten', before - left)
     redis.call('HSET', meta, 'forgottenDay', forgottenDay)
     local endMs = (forgottenDay + 1) * ${dayMs}

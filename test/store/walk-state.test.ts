@@ -343,6 +343,14 @@ describe('forgetting', () => {
     expect((await state.open({ id: 'b', scope: all })).seenVanished).toBe(false)
   })
 
+  it('remembers which day it was also where the count of its rows is wrong', async () => {
+    const { state, redis, keys, known, now } = await given({ old: 90, young: 1, 1: 1, 2: 1 })
+    await redis.hset(keys.seenDays, Math.floor(now / dayMs) - 90, -2)
+    await state.commit(base, nothing)
+    expect(await known()).toEqual(['1', '2', 'young'])
+    expect((await state.look([])).facts.forgottenMs).toBeGreaterThan(0)
+  })
+
   it('goes by the last day on which a row was shown', async () => {
     const { state, redis, keys, now } = await given({ 1: 1, 2: 0 })
     await state.commit({ id: 'a', version: 1 }, { ...nothing, shown: ['1', '2'] })
