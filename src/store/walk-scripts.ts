@@ -257,7 +257,9 @@ end
 
 -- Forgotten rows are removed bit by bit, in a round through all of them, which takes many changes where there are many rows.
 if forgottenDay > tonumber(redis.call('HGET', meta, 'removedDay') or '-1') then
-  local cursor, roundDay = unpack(redis.call('HMGET', meta, 'removing', 'removingDay'))
+  local cursor, roundDay, roundServer = unpack(redis.call('HMGET', meta, 'removing', 'removingDay', 'removingAt'))
+  -- A cursor means nothing to another server, nor to this one after a restart: the round begins again.
+  if cursor and roundServer ~= lookedAtServer then cursor, roundDay = nil, nil end
   local scan = redis.call('HSCAN', seen, cursor or '0', 'COUNT', scanned)
   for index = 1, #scan[2], 2 do
     local key = scan[2][index]
@@ -269,9 +271,9 @@ if forgottenDay > tonumber(redis.call('HGET', meta, 'removedDay') or '-1') then
   end
   if scan[1] == '0' then
     redis.call('HSET', meta, 'removedDay', roundDay or forgottenDay)
-    redis.call('HDEL', meta, 'removing', 'removingDay')
+    redis.call('HDEL', meta, 'removing', 'removingDay', 'removingAt')
   else
-    redis.call('HSET', meta, 'removing', scan[1], 'removingDay', roundDay or forgottenDay)
+    redis.call('HSET', meta, 'removing', scan[1], 'removingDay', roundDay or forgottenDay, 'removingAt', lookedAtServer)
   end
 end
 return {raced and 'raced' or 'done', added, tonumber(redis.call('HGET', meta, 'version')), fellOut}
