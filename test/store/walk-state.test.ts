@@ -328,8 +328,6 @@ describe('forgetting', () => {
     await commit()
     expect([await known(old), await known(young)]).toEqual([0, 3_000])
     expect(await redis.hlen(keys.seen)).toBeGreaterThan(5_000)
-    // The place at which another server, or an earlier run of this one, would have gone on: at the end of its table.
-    await redis.hset(keys.meta, 'removing', 8_191, 'removingAt', 'another')
     // Those that the feed shows again, of which some are still stored, are new, once.
     const again = old.slice(0, 1_000)
     expect([(await commit(again)).added, (await commit(again)).added]).toEqual([1_000, 0])
@@ -343,6 +341,23 @@ describe('forgetting', () => {
     for (let commits = 0; commits < 30; commits += 1) await commit()
     expect([await redis.exists(keys.seen), await redis.exists(keys.seenDays)]).toEqual([0, 0])
     expect((await state.open({ id: 'b', scope: all })).seenVanished).toBe(false)
+  })
+
+  it('goes on removing where Redis has another table, as after a restart', async () => {
+    const rows = Array.from({ length: 3_000 }, (_, row) => `row ${row}`)
+    const { state, redis, keys } = rig(windowMs, quarantineLimits, 0)
+    await redis.config('SET', 'hash-max-listpack-entries', 0)
+    await state.open({ id: 'a', scope: all })
+    await state.commit(base, { ...nothing, mark: rows, complete })
+    const shownMs = Date.now() - 20 * dayMs
+    await dateSeen(redis, keys, Object.fromEntries(rows.map((key) => [key, shownMs])))
+    const { server: thisRun } = await state.look([])
+    const commit = () => state.commit({ id: 'a', version: 1, server: thisRun }, nothing)
+    await commit()
+    // The end of its table, as an earlier run had it.
+    await redis.hset(keys.meta, 'removing', 4_095, 'removingAt', 'an earlier run')
+    for (let commits = 0; commits < 20; commits += 1) await commit()
+    expect(await redis.exists(keys.seen)).toBe(0)
   })
 
   it('remembers which day it was also where the count of its rows is wrong', async () => {
