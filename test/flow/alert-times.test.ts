@@ -60,10 +60,10 @@ const times: Readonly<Record<string, Times>> = {
   AlertBridgeSourceStopped: { firesAt: 15, series: { [`source_state{${source},state="stopped"}`]: once } },
   AlertBridgeSourceHeld: { firesAt: 70, series: { [`source_state{${source},state="held"}`]: once } },
   AlertBridgeTokenRefused: { firesAt: 10, endsAt: 40, series: { [calls('401')]: once } },
-  // Calls succeed until minute 30 and fail from then on: half of 15 minutes' calls are failures in minute 38.
+  // Four calls a minute succeed until minute 30, one a minute fails from then on: most of 15 minutes' calls do in minute 43.
   AlertBridgeUpstreamFailing: {
-    firesAt: 53,
-    series: { [calls('200')]: '0+1x30 30x90', [calls('503')]: '0x30 1+1x90' },
+    firesAt: 58,
+    series: { [calls('200')]: '0+4x30 120x90', [calls('503')]: '0x30 1+1x90' },
   },
   AlertBridgeBehind: {
     firesAt: 41,
@@ -99,17 +99,23 @@ const times: Readonly<Record<string, Times>> = {
     endsAt: 90,
     series: { [`circuit_open{${sink}}`]: once, [sends('retry')]: '0x9 1+1x20 21x500', [waiting]: '0x500' },
   },
+  // A probe gets through in minute 50, and the last attempt is in minute 130.
   AlertBridgeSinkDown: {
-    firesAt: 80,
-    series: { [`circuit_open{${sink}}`]: once, [waiting]: '1x500' },
+    firesAt: 121,
+    endsAt: 190,
+    series: {
+      [`circuit_open{${sink}}`]: '0x9 1x39 0 1x400',
+      [waiting]: '1x130 0x400',
+      [sends('retry')]: '0x129 1x400',
+    },
   },
+  // Refusals from minute 50 on, an hour after the last one of which nothing shows them; something was taken in minute 10.
   AlertBridgeSinkRefuses: {
     firesAt: 75,
-    endsAt: 130,
+    endsAt: 110,
     series: {
       [sends('delivered')]: once,
-      [sends('dead')]: '0x69 3x500',
-      [sends('retry')]: '0x500',
+      [sends('dead')]: '0x49 3x500',
       [`circuit_open{${sink}}`]: '0x500',
     },
   },
