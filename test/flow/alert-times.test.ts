@@ -12,6 +12,8 @@ beforeAll(...fetchPrometheus)
  * runbook say of times. The cases of config/monitoring are evaluated each five minutes, or each hour, and see no shorter ones.
  */
 interface Times {
+  /** Where a shorter time would have it fire, and be quiet again at `firesAt`. */
+  readonly quietAt?: number
   readonly firesAt: number
   readonly endsAt?: number
   /** What the replica `a` shows of sink `ops` and source `main`, in promtool's notation; the label `job` is the alert's name. */
@@ -101,6 +103,7 @@ const times: Readonly<Record<string, Times>> = {
   },
   // A probe gets through in minute 50, and the last attempt is in minute 130.
   AlertBridgeSinkDown: {
+    quietAt: 100,
     firesAt: 121,
     endsAt: 190,
     series: {
@@ -150,7 +153,8 @@ it('each alert fires as long after its trouble began, and is shown for as long a
       input_series: cases.flatMap(([alert, { series }]) =>
         Object.entries(series).map(([name, values]) => ({ series: seriesOf(alert, name), values })),
       ),
-      promql_expr_test: cases.flatMap(([alert, { firesAt, endsAt }]) => [
+      promql_expr_test: cases.flatMap(([alert, { quietAt, firesAt, endsAt }]) => [
+        ...(quietAt === undefined ? [] : [fires(alert, quietAt, false)]),
         fires(alert, firesAt - 1, false),
         fires(alert, firesAt, true),
         ...(endsAt === undefined ? [] : [fires(alert, endsAt - 1, true), fires(alert, endsAt + 1, false)]),
