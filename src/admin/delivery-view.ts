@@ -152,6 +152,7 @@ export interface WithheldCause {
   /** null when no route matched the alert. */
   readonly route: string | null
   readonly reason: 'silenced' | 'muted' | 'throttled' | 'unrouted'
+  /** null also of a silence that was ended before its time. */
   readonly until: string | null
   /** The id of the silence, if a silence withheld it. */
   readonly silence: string | null

@@ -152,7 +152,16 @@ describe('a silence', () => {
     expect([await statesOf(), await statesOf('--state', 'held')]).toEqual([['delivered'], []])
     expect((await storyOf(url, held ?? 0))?.held).toMatchObject([{ sinks: ['hook'], reason: 'silenced' }])
 
+    // Its story and the list say that the silence is over, and not that it lasts for an hour yet.
+    const again = sandbox.fire({ symbol: 'فولاد' })
+    await until('another one is held', async () => (await storyOf(url, again.id))?.held.length === 1)
     await atBridge(url, 'silence', 'expire', silence.id)
+    const reason = `held back from route all: silenced by ${silence.id}, which was ended early (audit)`
+    const over = { silence: silence.id, until: null }
+    expect((await storyOf(url, again.id))?.held).toMatchObject([{ ...over, text: reason }])
+    expect(JSON.parse(await atBridge(url, 'deliveries', '--state', 'held', '--json'))).toMatchObject([
+      { id: again.id, reason, withheld: over },
+    ])
     await until('the next one arrives', async () => {
       const { id } = sandbox.fire({ symbol: 'فولاد' })
       await until('it is decided', async () => (await storyOf(url, id)) !== undefined)

@@ -9,7 +9,7 @@ import type { WithheldRecord } from '../../store/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
 import { readerOptions } from './delivery-search.ts'
 import { deliveryStoryOf, isoOf, isoOrNull } from './views.ts'
-import { withheldRecord, withheldView } from './withheld.ts'
+import { lastingSilences, withheldRecord, withheldView } from './withheld.ts'
 
 /** The whole story of one alert: its deliveries, and the record of what was withheld. */
 export async function alertStoryOf(
@@ -32,13 +32,14 @@ export async function alertStoryOf(
   // While a config is rolled out, another process may have the sink in its own.
   const isOurs = parts.every(({ sink }) => config.sinks.has(sink))
   const unserved = isOurs ? [] : await config.orphans.unserved()
+  const isLasting = await lastingSilences(config, [record])
   const seenAtMs = parts[0]?.seenAtMs ?? record?.seenAtMs
   return {
     ...alert,
     seenAt: isoOrNull(seenAtMs),
     page: parts[0]?.page ?? null,
     deliveries: parts.map((part) => deliveryStoryOf(part, unserved)),
-    held: record?.held.map(withheldView) ?? [],
+    held: record?.held.map((entry) => withheldView(entry, isLasting)) ?? [],
     dropped: (await reader.dropped([alertKey({ source, id })])).map(({ sink, target, atMs }) => ({
       sink,
       ...given({ target }),

@@ -14,7 +14,7 @@ import type { WithheldRecord } from '../../store/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
 import { noticeSource } from '../notices/notices.ts'
 import { deliveryRowOf, jobStateOf } from './views.ts'
-import { withheldRowsOf } from './withheld.ts'
+import { type IsLasting, lastingSilences, withheldRowsOf } from './withheld.ts'
 
 /**
  * One page of the deliveries, in the order in which their alerts fired. The work of a page is bounded in alerts and in time: one that
@@ -47,16 +47,21 @@ export async function searchDeliveries(config: ActiveConfig, query: DeliveryQuer
     const own = alerts.filter(
       ({ name }) => query.source === undefined || alertOfKey(name).source === query.source,
     )
-    for await (const part of reader.read(own, wanted))
+    for await (const part of reader.read(own, wanted)) {
+      const isLasting = await lastingSilences(
+        config,
+        part.map(({ withheld }) => withheld),
+      )
       for (const found of part) {
         const { name, atMs } = found.fired
         const before = (name === start?.name ? start.after : undefined) ?? ''
-        const rows = rowsOf(found).filter(({ row, key }) => isMeant(row) && key > before)
+        const rows = rowsOf(found, isLasting).filter(({ row, key }) => isMeant(row) && key > before)
         const shown = rows.slice(0, limit - data.length)
         data.push(...shown.map(({ row }) => row))
         if (rows.length > shown.length)
           return { data, looked, cursor: writeCursor({ atMs, name, after: shown.at(-1)?.key ?? before }) }
       }
+    }
     const last = alerts.at(-1)
     if (last === undefined || alerts.length < count || query.id !== undefined) return { data, looked }
     next = last
@@ -88,10 +93,13 @@ const queryPatternSizeMax = 1_000
 const batchMax = 250
 
 /** In the order of their keys. A row keeps its key whatever becomes of it and of the others: a cursor names the key of the last one. */
-function rowsOf({ jobs, sinks, withheld, fired }: FoundAlert): { key: string; row: DeliveryRow }[] {
+function rowsOf(
+  { jobs, sinks, withheld, fired }: FoundAlert,
+  isLasting: IsLasting,
+): { key: string; row: DeliveryRow }[] {
   const { source } = alertOfKey(fired.name)
   const keyed = (row: DeliveryRow, nth = '') => ({ key: `${row.sink} ${row.target ?? ''} ${nth}`, row })
-  const held = withheld ? withheldRowsOf(source, withheld) : []
+  const held = withheld ? withheldRowsOf(source, withheld, isLasting) : []
   // What an operator has sent since is not held back from that sink any more.
   const isSent = ({ sink, withheld }: DeliveryRow) =>
     withheld?.reason === 'unrouted' ? sinks.size > 0 : sinks.has(sink)

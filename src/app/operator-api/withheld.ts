@@ -7,25 +7,49 @@ import type { ActiveConfig } from '../active-config.ts'
 import { inList, isoOrNull } from './views.ts'
 
 /** What was withheld, as the API shows it. */
-export function withheldView(entry: WithheldEntry): WithheldView {
-  const { sinks, comment } = entry
-  const cause = causeOf(entry)
-  return { ...cause, sinks, text: textOf(entry, cause.until, comment) }
+export function withheldView(entry: WithheldEntry, isLasting: IsLasting): WithheldView {
+  const { sinks } = entry
+  const cause = causeOf(entry, isLasting)
+  return { ...cause, sinks, text: textOf(cause) }
 }
 
-function causeOf({ route, reason, untilMs, silenceId, comment }: WithheldEntry): WithheldCause {
-  return { route, reason, until: isoOrNull(untilMs), silence: silenceId ?? null, comment: comment || null }
+/** Of a silence: an operator may have ended it before the time that is in the record of what it held back. */
+export type IsLasting = (silenceId: string) => boolean
+
+/** Asks for the silences only where one of these records needs it. */
+export async function lastingSilences(
+  { routing }: ActiveConfig,
+  records: readonly (WithheldRecord | undefined)[],
+): Promise<IsLasting> {
+  const nowMs = Date.now()
+  const mayLast = ({ silenceId, untilMs = 0 }: WithheldEntry) => silenceId !== undefined && untilMs > nowMs
+  if (!records.some((record) => record?.held.some(mayLast))) return () => true
+  const lasting = new Set((await routing.silences.list(nowMs)).map(({ id }) => id))
+  return (id) => lasting.has(id)
+}
+
+function causeOf(
+  { route, reason, untilMs, silenceId, comment }: WithheldEntry,
+  isLasting: IsLasting,
+): WithheldCause {
+  const isOver = silenceId !== undefined && (untilMs ?? 0) > Date.now() && !isLasting(silenceId)
+  const until = isOver ? null : isoOrNull(untilMs)
+  return { route, reason, until, silence: silenceId ?? null, comment: comment || null }
 }
 
 /** What was withheld of one alert as rows of the list: one a sink that did not get it. */
-export function withheldRowsOf(source: string, { row, seenAtMs, held }: WithheldRecord): DeliveryRow[] {
+export function withheldRowsOf(
+  source: string,
+  { row, seenAtMs, held }: WithheldRecord,
+  isLasting: IsLasting,
+): DeliveryRow[] {
   const parsed = parseRow(source, row)
   if (!parsed.ok) return []
   const { id, kind, symbol, url, why, ruleIds, firedAt } = parsed.alert
   const headline = headlineOf(parsed.alert)
   const alert = inList({ source, id, kind, symbol, headline, url, why, ruleIds, firedAt })
   return held.flatMap((entry) => {
-    const { text } = withheldView(entry)
+    const { sinks: _, text, ...cause } = withheldView(entry, isLasting)
     const sinks = entry.sinks.length > 0 ? entry.sinks : ['no sink']
     return sinks.map((sink): DeliveryRow => {
       const seenAt = isoOrNull(seenAtMs)
@@ -37,7 +61,7 @@ export function withheldRowsOf(source: string, { row, seenAtMs, held }: Withheld
         state: 'held',
         attempts: 0,
         reason: text,
-        withheld: causeOf(entry),
+        withheld: cause,
       }
     })
   })
@@ -94,14 +118,16 @@ function jobsOf(
   }))
 }
 
-function textOf({ route, reason, silenceId }: WithheldEntry, until: string | null, comment = ''): string {
+function textOf({ route, reason, silence, until, comment }: WithheldCause): string {
   switch (reason) {
     case 'unrouted':
       return 'no route names a sink for it'
     case 'muted':
       return `held back by route ${route}: muted until ${until}`
-    case 'silenced':
-      return `held back from route ${route}: silenced by ${silenceId} until ${until}${comment && ` (${comment})`}`
+    case 'silenced': {
+      const end = until === null ? ', which was ended early' : ` until ${until}`
+      return `held back from route ${route}: silenced by ${silence}${end}${comment === null ? '' : ` (${comment})`}`
+    }
     case 'throttled':
       return `held back by route ${route}: throttled until ${until}`
   }

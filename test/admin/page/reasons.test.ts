@@ -18,6 +18,10 @@ const causes: readonly (readonly [WithheldCause, RegExp])[] = [
     silenced,
     /بی‌صدایی <bdi dir="ltr">s1<\/bdi> در مسیر <bdi dir="ltr">r1<\/bdi>، پایان آن <.*?\) «<bdi dir="ltr">move<\/bdi>»<\/p>/,
   ],
+  [
+    { ...silenced, until: null },
+    /<bdi dir="ltr">r1<\/bdi>، که زودتر پایان یافت «<bdi dir="ltr">move<\/bdi>»<\/p>/,
+  ],
   [{ ...none, route: 'r2', reason: 'muted' }, /زمان بی‌صدای مسیر <bdi dir="ltr">r2<\/bdi><\/p>/],
   [{ ...none, route: 'r3', reason: 'throttled' }, /محدودیت ارسال مسیر <bdi dir="ltr">r3<\/bdi><\/p>/],
   [{ ...none, route: null, reason: 'unrouted' }, /<bdi>بی‌مقصد<\/bdi>: هیچ مسیری مقصدی برای آن نداشت<\/p>/],

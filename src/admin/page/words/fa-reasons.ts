@@ -39,7 +39,7 @@ export function persianHeld(
     case 'muted':
       return html`زمان بی‌صدای ${way}${end}`
     case 'silenced':
-      return html`بی‌صدایی ${foreign(silence ?? '')} در ${way}${end}${comment === null ? null : html` «${foreign(comment)}»`}`
+      return html`بی‌صدایی ${foreign(silence ?? '')} در ${way}${end ?? '، که زودتر پایان یافت'}${comment === null ? null : html` «${foreign(comment)}»`}`
     case 'throttled':
       return html`محدودیت ارسال ${way}${end}`
     default:
