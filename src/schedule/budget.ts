@@ -253,7 +253,8 @@ export function budgetFindings(
 ): BudgetFinding[] {
   const { unitsPerDay, maxIntervalMs, minIntervalMs, everyMs } = options
   const findings: BudgetFinding[] = []
-  const even = formatDuration((daySeconds * 1_000) / unitsPerDay)
+  const gapOf = (polls: number) => formatDuration((daySeconds * 1_000) / polls)
+  const even = gapOf(unitsPerDay)
   const floorUnits = Math.ceil((daySeconds * 1_000) / maxIntervalMs)
   if (floorUnits > unitsPerDay)
     findings.push({
@@ -274,11 +275,15 @@ export function budgetFindings(
       text: `a poll every ${formatDuration(everyMs)} takes ${Math.ceil((daySeconds * 1_000) / everyMs)} units a day, and there are ${unitsPerDay}: they last for ${formatDuration(unitsPerDay * everyMs)} of each day`,
     })
   const pages = Math.ceil((pagesFactor * profile.alertsPerDay) / alertsOnPage)
-  if (Math.min(floorUnits, unitsPerDay) + pages > unitsPerDay)
+  const left = unitsPerDay - pages
+  const gaps = left < hoursOfDay ? 'alerts may wait for hours' : `gaps will be about ${gapOf(left)}`
+  // Where not even the polls can be paid, a few pages make their gaps no longer than was said already.
+  const isSaid = floorUnits > unitsPerDay && left >= hoursOfDay && gapOf(left) === even
+  if (Math.min(floorUnits, unitsPerDay) > left && !isSaid)
     findings.push({
       code: 'pages_unaffordable',
       severity: 'warning',
-      text: `${Math.round(profile.alertsPerDay)} alerts a day fill up to ${pages} further pages (${pagesFactor} x ${Math.round(profile.alertsPerDay)} / ${alertsOnPage}), ${floorUnits} polls keep gaps below ${formatDuration(maxIntervalMs)}, and there are ${unitsPerDay} units: alerts may wait for hours`,
+      text: `${Math.round(profile.alertsPerDay)} alerts a day fill up to ${pages} further pages (${pagesFactor} x ${Math.round(profile.alertsPerDay)} / ${alertsOnPage}), ${floorUnits} polls keep gaps below ${formatDuration(maxIntervalMs)}, and there are ${unitsPerDay} units: ${gaps}`,
     })
   const spendable = Math.floor((daySeconds * 1_000) / minIntervalMs)
   if (spendable < unitsPerDay)

@@ -160,6 +160,27 @@ describe('findings', () => {
   })
 })
 
+describe('what further pages cost', () => {
+  const texts = (units: number, alertsPerDay: number, maxIntervalMs: number) =>
+    budgetFindings({ ...options, unitsPerDay: units, maxIntervalMs }, { alertsPerDay }).map(
+      ({ text }) => text,
+    )
+
+  it('is not said to be hours where a few pages leave as many polls as before', () => {
+    expect(texts(2_000, 51, 20_000)).toEqual([expect.stringMatching(/: gaps will be about 43\.2s$/)])
+  })
+
+  it.each([
+    [2_000, 6_000, 44_000, /6000 alerts a day .* 2000 units: gaps will be about 47\.5s$/],
+    [2_000, 6_000, 20_000, /6000 alerts a day .* 2000 units: gaps will be about 47\.5s$/],
+    [100, 500, 900_000, /500 alerts a day .* 100 units: gaps will be about 16m 56s$/],
+    [150, 5_000, 900_000, /5000 alerts a day .* 150 units: alerts may wait for hours$/],
+  ])('is told by the gaps that are left: of %d units, %d alerts a day, a poll in %d ms', (...given) => {
+    const [units, alerts, maxIntervalMs, text] = given
+    expect(texts(units, alerts, maxIntervalMs).at(-1)).toMatch(text)
+  })
+})
+
 describe('the plan that is drawn', () => {
   it('has no more polls than there are units, whatever gaps the config asks for', () => {
     const thin = { ...options, maxIntervalMs: 10_000 }
