@@ -104,11 +104,15 @@ function unitsProblem(key: Key, intervalMs: number, budget: Budget): IntervalPro
   const units = dayMs / intervalMs
   if (units <= unitsPerDay) return undefined
   const wanted = `one poll in ${formatDuration(intervalMs)} is ${round(units)} units a day (86400 s / ${intervalMs / 1_000} s)`
-  const spent = `they are spent after ${formatDuration(unitsPerDay * intervalMs)}`
+  // A plan spreads what there is over the day; a fixed pace goes on until nothing is left.
+  const effect =
+    key === 'every'
+      ? `they are spent after ${formatDuration(unitsPerDay * intervalMs)}`
+      : `gaps will be about ${formatDuration(dayMs / unitsPerDay)}`
   return {
     severity: 'warning',
     key,
-    message: `${wanted}, and unitsPerDay is ${unitsPerDay}: ${spent}`,
+    message: `${wanted}, and unitsPerDay is ${unitsPerDay}: ${effect}`,
     remedy: `${durationText(intervalOf(unitsPerDay, dayMs))} is the shortest that fits, or raise unitsPerDay`,
   }
 }
