@@ -205,6 +205,24 @@ it('a pause for a time ends by itself, and a sink that rests can be tried at onc
   expect((await hookNow())?.pausedUntil).toBeNull()
 })
 
+it('who tries a sink that rests while nothing waits for it is told so, and the next alert is sent at once', async () => {
+  const sandbox = await startSandbox({ history: 5 })
+  const hook = await startWebhookReceiver({ answer: { status: 503 } })
+  const sink = 'allowPrivateNetworks: true, retry: { attempts: 1, initialDelay: 1s, maxDelay: 1s }'
+  const { url } = await startApp(bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url }, sink }))
+  const sinkNow = async () => (await api<StatusView>(url, '/api/v1/status')).sinks[0]
+  await until('all are dead', async () => (await sinkNow())?.dead === 5, 60_000)
+  expect(await sinkNow()).toMatchObject({ state: 'open', waiting: 0, delayed: 0 })
+  hook.answerWith({ status: 204 })
+  const headers = { authorization: `Bearer ${adminToken}` }
+  const tried = await fetch(`${url}/api/v1/sinks/hook/probe`, { method: 'POST', headers })
+  expect([tried.status, ((await tried.json()) as { detail: string }).detail]).toEqual([
+    ...[409, 'No alert waits for hook, so none can be sent now: the next one that comes is sent at once.'],
+  ])
+  sandbox.fire()
+  await until('it takes alerts again', async () => (await sinkNow())?.state === 'active')
+}, 90_000)
+
 it('rows that were quarantined after an order to drop them all had broken off are not dropped when it is sent again', async () => {
   const sandbox = await startSandbox({ history: 1 })
   const prefix = freshPrefix()

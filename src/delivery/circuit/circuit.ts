@@ -200,16 +200,20 @@ export class Circuit {
     await this.#try('delayed alerts keep their schedule', () => promoteDelayed(queue))
   }
 
-  /** An operator does not want to wait for the next probe. Throws what Redis throws. */
+  /** An operator does not want to wait for the next probe, and is told where there is none. Throws what Redis throws. */
   async probeNow(): Promise<void> {
-    const { sink, queue, breakers } = this.#options
+    const { sink, queue, breakers, sending } = this.#options
     await this.#pausing // or it would be stored after it is ended here
     const isKept = this.isOpen || (await within(commandTimeoutMs, 'reading the breaker', breakers.read(sink)))
     if (!isKept) throw new UserError(`Sink ${sink} is not resting.`)
     await within(commandTimeoutMs, 'ending the hold', queue.removeRateLimitKey())
-    if (!this.isOpen) return void (await seekProbe(queue, 0))
-    this.#heldUntilMs = 0
-    if (!this.#stopped) this.#probe.order()
+    if (this.isOpen) this.#heldUntilMs = 0
+    // What is on its way began before the pause: only then is a probe sought.
+    if (sending() === 0 && !(await seekProbe(queue, 0)))
+      throw new UserError(
+        `No alert waits for ${sink}, so none can be sent now: the next one that comes is sent at once.`,
+      )
+    if (this.isOpen && !this.#stopped) this.#probe.order()
   }
 
   #now(): ClockReading {
