@@ -1,7 +1,14 @@
-import { type FastifyError, type FastifyInstance, type FastifyReply, fastify } from 'fastify'
+import {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+} from 'fastify'
 import * as z from 'zod'
 import { readJson } from '../alert/json.ts'
 import { MalformedError, NotFoundError, UserError } from '../lib/errors.ts'
+import { isUnheard } from '../store/redis-errors.ts'
 import { timeZoneHeader } from '../telemetry/version.ts'
 import { registerActions } from './actions.ts'
 import { answerFewAtOnce } from './at-once.ts'
@@ -55,7 +62,7 @@ export function buildAdmin(deps: AdminDeps): FastifyInstance {
       detail: `There is no ${request.method} ${request.url.split('?')[0]}.`,
     }),
   )
-  app.setErrorHandler<FastifyError>((error, request, reply) => answerError(deps, error, request.url, reply))
+  app.setErrorHandler<FastifyError>((error, request, reply) => answerError(deps, error, request, reply))
   const routes = collectRoutes(app)
   registerHealth(app, deps)
   registerReads(app, deps)
@@ -119,18 +126,27 @@ function isTooDeep(body: unknown): boolean {
 }
 
 /** Answers a mistake of the caller with its text. Logs an error inside; then the answer says what the caller can do. */
-function answerError(deps: AdminDeps, error: unknown, url: string, reply: FastifyReply): FastifyReply {
+function answerError(
+  deps: AdminDeps,
+  error: unknown,
+  { method, url }: Pick<FastifyRequest, 'method' | 'url'>,
+  reply: FastifyReply,
+): FastifyReply {
   if (error instanceof z.ZodError) return sendProblem(reply, { status: 400, detail: mistakesOf(error) })
   const status = statusOf(error)
   if (status < 500 && error instanceof Error) return sendProblem(reply, { status, detail: error.message })
   deps.log.error({ err: error, path: url.split('?')[0] }, 'admin request failed')
-  return status === 503
-    ? sendProblem(reply, { status, detail: 'No answer within the time limit.' })
-    : sendProblem(reply, {
-        status: 503,
-        detail: 'That could not be done now; the log says why, and /readyz whether Redis answers.',
-      })
+  const isOrder = method !== 'GET' && method !== 'HEAD'
+  const why = status === 503 ? 'late' : isOrder && isUnheard(error) ? 'unheard' : 'failed'
+  return sendProblem(reply, { status: 503, detail: failures[why] })
 }
+
+const failures = {
+  late: 'No answer within the time limit.',
+  failed: 'That could not be done now; the log says why, and /readyz whether Redis answers.',
+  unheard:
+    'Redis did not say in time that it is done: look whether it is before you send it again. /readyz says whether Redis answers.',
+} as const
 
 function mistakesOf(error: z.ZodError): string {
   return error.issues

@@ -1,4 +1,5 @@
 import { toError } from '../lib/errors.ts'
+import { TimeLimitError } from '../lib/time-limit.ts'
 
 /**
  * What Redis refused. Before version 7 it wraps what it refuses within a script in the place in that script:
@@ -39,4 +40,11 @@ export function isRedisAway(thrown: unknown): boolean {
       text,
     )
   )
+}
+
+/** Whether no answer came to what may have been sent: Redis carries it out all the same where it only was slow, or lost the connection. */
+export function isUnheard(thrown: unknown): boolean {
+  const text = toError(thrown).message
+  const isUnsent = /^(Stream isn't|Cluster isn't ready)/.test(text)
+  return thrown instanceof TimeLimitError || (!isUnsent && (noAnswer.test(text) || notConnected.test(text)))
 }
