@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest'
+import { targetByProfile } from '../../src/cli/plan-target.ts'
+import { createSchedule } from '../../src/schedule/create.ts'
+import { smallestBudget } from '../../src/schedule/simulate.ts'
+import { benchOptions } from '../bench/compare.ts'
+import { benchStartMs } from '../bench/traces.ts'
+import { heldOutKinds } from '../bench/unfriendly.ts'
+
+const dayMs = 86_400_000
+const target = { measure: 'p95', seconds: 10 } as const
+const alike = (seconds: number) => ({ mean: seconds, p50: seconds, p95: seconds, p99: seconds })
+
+describe('the smallest budget that reaches a lag', () => {
+  it.each([1, 2, 3, 7, 60, 499, 501, 9_000, 250_000, 1_000_000])(
+    'is found where it is %d units, also where lag does not fall as units grow',
+    (needed) => {
+      for (const [enough, less] of [
+        [9, 11],
+        [0.01, 1_000],
+      ] as const) {
+        const { unitsPerDay = 0, budgets } = smallestBudget(target, 1_000_000, (units) =>
+          alike(units >= needed ? enough : less),
+        )
+        expect(unitsPerDay).toBeGreaterThanOrEqual(needed)
+        expect(unitsPerDay).toBeLessThanOrEqual(Math.floor(1.01 * needed))
+        expect(budgets).toContainEqual({ unitsPerDay, lag: alike(enough) })
+      }
+    },
+  )
+
+  it('is none where the largest does not reach it, and the budgets shown are those up to the largest', () => {
+    const { unitsPerDay, budgets } = smallestBudget(target, 10_000, () => alike(11))
+    expect(unitsPerDay).toBeUndefined()
+    expect(budgets.map((each) => each.unitsPerDay)).toEqual([5_000, 7_500, 10_000])
+  })
+
+  it('is by what was learned that of a week, on whatever day it is asked for', () => {
+    const options = benchOptions(500)
+    const learned = createSchedule(options, undefined)
+    // Nearly all alerts come on one day of the week.
+    learned.learnHistory(heldOutKinds['fridays only']?.(5, 28) ?? [])
+    const onDay = (day: number) =>
+      targetByProfile(
+        { measure: 'p95', seconds: 120 },
+        learned.snapshot(),
+        benchStartMs + (28 + day) * dayMs,
+        benchOptions,
+      ).unitsPerDay ?? 0
+    const units = [0, 1, 2, 3, 4, 5, 6].map(onDay)
+    expect(Math.max(...units)).toBeLessThan(1.05 * Math.min(...units))
+  }, 60_000)
+})
