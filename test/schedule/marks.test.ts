@@ -276,3 +276,22 @@ describe('the schedule', () => {
     expect(early.length).toBeLessThan(60)
   })
 })
+
+it('marks are planned anew on the very day on which the API turns out to grant fewer units', () => {
+  const times = firings(8, 200, (at) => Math.floor(at / 300_000) * 300_000 + 2_000)
+  const cut = benchStartMs + 7 * dayMs
+  const schedule = createSchedule(options, undefined)
+  simulate(
+    times.filter((at) => at < cut),
+    schedule,
+    options,
+  )
+  const next = schedule.next.bind(schedule)
+  schedule.next = (nowMs, budget) => next(nowMs, { ...budget, unitsPerDay: 300 })
+  const { lagsMs } = simulate(
+    times.filter((at) => at >= cut),
+    schedule,
+    { ...options, unitsPerDay: 300 },
+  )
+  expect(summarizeLags(lagsMs).mean).toBeLessThan(5)
+})
