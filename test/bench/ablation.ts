@@ -79,6 +79,7 @@ const constants: readonly (readonly [
   ['pace/guard.ts', 'wonAtFirst', '10', ['5', '20']],
   ['pace/guard.ts', 'allowedExcess', '0.03', ['0.015', '0.06']],
   ['pace/guard.ts', 'wonKept', '0.97', ['0.94', '0.985']],
+  ['pace/guard.ts', 'wonPerAlertMax', '5', ['2.5', '10']],
   ['pace/guard.ts', 'unforeseenAlerts', '3_500', ['1_750', '7_000']],
   ['pace/guard.ts', 'keptShareMin', '0.78', ['0.65', '0.86']],
   ['pace/guard.ts', 'keptShareMax', '0.93', ['0.86', '0.97']],

@@ -17,7 +17,7 @@ import {
 } from '../../src/schedule/pace/guard.ts'
 import { solveScale } from '../../src/schedule/pace/solve.ts'
 import { previewPlan } from '../../src/schedule/preview.ts'
-import { simulate, summarizeLags } from '../../src/schedule/simulate.ts'
+import { evenLags, simulate, summarizeLags } from '../../src/schedule/simulate.ts'
 import { benchOptions } from '../bench/compare.ts'
 import { createRandom } from '../bench/random.ts'
 import { benchStartMs, createTrace } from '../bench/traces.ts'
@@ -76,6 +76,42 @@ describe('the account', () => {
     const won = guard.won
     beginGuardedDay(guard, { ...day, startMs: day.endMs, endMs: 2 * day.endMs })
     expect(guard.won).toBeLessThan(won)
+  })
+})
+
+describe('what was won on many alerts', () => {
+  /** Of so many of the second half of these days; the first week has 5,000 a day in a session. */
+  function afterLivelyWeek(seed: number): number {
+    const options = benchOptions(200)
+    const random = createRandom(seed)
+    const days = Array.from({ length: 42 }, (_, nth) => {
+      const at = (hour: number) => benchStartMs + (24 * nth + hour) * hourMs
+      const session = Array.from({ length: nth < 7 ? 5_000 : 20 }, () => at(9 + 3.5 * random.next()))
+      const heapAt = at(8 * random.next())
+      const heap = nth < 7 ? [] : Array.from({ length: 50 }, () => heapAt + 1_000 * random.next())
+      return [...session, ...heap].sort((a, b) => a - b)
+    })
+    const times = days.flat()
+    const lags = simulate(times, createSchedule(options, undefined), options).lagsMs
+    const ofLast = (each: Float64Array) => summarizeLags(each.subarray(-14 * 70)).mean
+    return ofLast(lags) / ofLast(evenLags(times, options))
+  }
+
+  it('is not lost for weeks on the few that come once the rules have changed', () => {
+    const ratios = [1, 2, 3, 4].map(afterLivelyWeek)
+    expect(ratios.reduce((sum, each) => sum + each, 0) / ratios.length).toBeLessThan(1.2)
+  }, 60_000)
+
+  it('is kept up to five mean lags for each alert of the liveliest of seven days', () => {
+    const guard = { ...emptyGuard(), won: 1e6, dayStartMs: 0, ofDays: [40] }
+    const after = Array.from({ length: 9 }, (_, nth) => {
+      beginGuardedDay(guard, { ...day, startMs: (nth + 1) * day.endMs, endMs: (nth + 2) * day.endMs })
+      const { won } = guard
+      guard.won = 1e6
+      return won
+    })
+    // Then no more than a new plan begins with.
+    expect(after).toEqual([...Array(7).fill(200), 10, 10])
   })
 })
 
