@@ -262,7 +262,7 @@ const memorySchema = earlierSchema.extend({
       slower: z.number().default(0),
       evenShare: amount.default(1),
       evenShareBefore: amount.default(1),
-      ofDays: z.array(amount).default([0]),
+      ofDays: z.array(amount).default(() => [0]),
     })
     .default(emptyGuard),
   few: z.object({ chosen: amount, even: amount }),
