@@ -4,7 +4,7 @@ import type { Order } from '../delivery/records/selection.ts'
 import { durationWithin } from '../lib/fields.ts'
 import { given } from '../lib/given.ts'
 import { waits } from '../lib/waits.ts'
-import type { KeyedRequest } from '../store/idempotency.ts'
+import type { KeyedRequest } from '../store/operators/idempotency.ts'
 import { type Action, registerAction } from './action.ts'
 import {
   alertIdsField,

@@ -8,7 +8,7 @@ import {
 import * as z from 'zod'
 import { readJson } from '../alert/json.ts'
 import { MalformedError, NotFoundError, UserError } from '../lib/errors.ts'
-import { isUnheard } from '../store/redis-errors.ts'
+import { isUnheard } from '../store/connection/redis-errors.ts'
 import { timeZoneHeader } from '../telemetry/version.ts'
 import { registerActions } from './actions.ts'
 import { answerFewAtOnce } from './at-once.ts'

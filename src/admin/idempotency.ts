@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import * as z from 'zod'
 import { isMapping } from '../alert/json.ts'
 import { UserError } from '../lib/errors.ts'
-import type { Begun, IdempotencyStore, KeyedRequest } from '../store/idempotency.ts'
+import type { Begun, IdempotencyStore, KeyedRequest } from '../store/operators/idempotency.ts'
 import { type Problem, sendProblem } from './problem.ts'
 
 /** `keyed`: given where the request has a key. It may have been begun before, and must then do nothing twice. */

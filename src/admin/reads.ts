@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
 import { given } from '../lib/given.ts'
-import { auditMax } from '../store/audit.ts'
+import { auditMax } from '../store/operators/audit.ts'
 import type { AuditRow } from './audit-view.ts'
 import {
   deliveryFields,

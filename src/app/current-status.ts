@@ -1,5 +1,5 @@
-import type { Lease } from '../store/lease.ts'
-import type { PollerStatus, SourceStatusStore } from '../store/source-status.ts'
+import type { Lease } from '../store/source/lease.ts'
+import type { PollerStatus, SourceStatusStore } from '../store/source/source-status.ts'
 
 /**
  * The status of a source: that of this process while it is sure that no other polls, else what the one that polls stored last. A

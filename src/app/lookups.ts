@@ -7,13 +7,19 @@ import { formatDuration } from '../lib/duration.ts'
 import { UserError } from '../lib/errors.ts'
 import { budgetTeacher } from '../poller/budget.ts'
 import { budgetDay } from '../schedule/budget.ts'
-import { startEmbeddedRedis } from '../store/embedded.ts'
-import { DirInUseError, embeddedPaths, socketUrl } from '../store/embedded-paths.ts'
-import { createGrantStore } from '../store/grant.ts'
-import { listenForLeave } from '../store/leave.ts'
-import { createLedger, type Reservation } from '../store/ledger.ts'
-import { closeRedis, connectRedis, type RedisClient, type RedisTarget, waitForRedis } from '../store/redis.ts'
-import { isRedisAway } from '../store/redis-errors.ts'
+import { startEmbeddedRedis } from '../store/connection/embedded.ts'
+import { DirInUseError, embeddedPaths, socketUrl } from '../store/connection/embedded-paths.ts'
+import { listenForLeave } from '../store/connection/leave.ts'
+import {
+  closeRedis,
+  connectRedis,
+  type RedisClient,
+  type RedisTarget,
+  waitForRedis,
+} from '../store/connection/redis.ts'
+import { isRedisAway } from '../store/connection/redis-errors.ts'
+import { createGrantStore } from '../store/ledger/grant.ts'
+import { createLedger, type Reservation } from '../store/ledger/ledger.ts'
 import { createLogger } from '../telemetry/log.ts'
 import { redisTargetOf } from './redis.ts'
 import { scheduleOptionsOf, unitsGranted } from './schedule-options.ts'

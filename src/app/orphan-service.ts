@@ -4,10 +4,15 @@ import type { OrphansPort } from '../admin/ports.ts'
 import type { ProcessView } from '../admin/status-view.ts'
 import { toError } from '../lib/errors.ts'
 import { within } from '../lib/time-limit.ts'
-import { thisProcess } from '../store/lease.ts'
-import { createNameStore, type KnownNames, type NameStore, type RunningProcess } from '../store/names.ts'
-import { isRedisAway, redisErrorText } from '../store/redis-errors.ts'
-import { createSourceData, hashAccount } from '../store/source-data.ts'
+import { isRedisAway, redisErrorText } from '../store/connection/redis-errors.ts'
+import { thisProcess } from '../store/source/lease.ts'
+import {
+  createNameStore,
+  type KnownNames,
+  type NameStore,
+  type RunningProcess,
+} from '../store/source/names.ts'
+import { createSourceData, hashAccount } from '../store/source/source-data.ts'
 import { forgetOthers } from '../telemetry/series.ts'
 import type { ActiveConfig } from './active-config.ts'
 import { noticeSource } from './notices/notices.ts'

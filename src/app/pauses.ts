@@ -1,7 +1,7 @@
 import type { PauseOrder } from '../admin/ports.ts'
 import type { Clock } from '../lib/clock.ts'
 import { toError, UserError } from '../lib/errors.ts'
-import { type PauseStore, pauseId } from '../store/pauses.ts'
+import { type PauseStore, pauseId } from '../store/operators/pauses.ts'
 import type { Logger } from '../telemetry/log.ts'
 
 /** Pauses sinks, for a time or until somebody resumes them; every replica resumes those whose time is over. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
-import type { RedisClient } from '../store/redis.ts'
-import { checkRedis, type RedisFinding } from '../store/redis-check.ts'
+import type { RedisClient } from '../store/connection/redis.ts'
+import { checkRedis, type RedisFinding } from '../store/connection/redis-check.ts'
 import type { Logger } from '../telemetry/log.ts'
 
 /**

@@ -2,7 +2,7 @@ import type { RedisConfig } from '../config/redis.ts'
 import { UserError } from '../lib/errors.ts'
 import { given } from '../lib/given.ts'
 import { tlsOptions } from '../sinks/transport/tls.ts'
-import { startEmbeddedRedis } from '../store/embedded.ts'
+import { startEmbeddedRedis } from '../store/connection/embedded.ts'
 import {
   closeRedis,
   connectRedis,
@@ -11,9 +11,9 @@ import {
   type RedisPair,
   type RedisTarget,
   waitForRedis,
-} from '../store/redis.ts'
-import { checkRedis, type RedisFinding } from '../store/redis-check.ts'
-import { claimFormat } from '../store/state-format.ts'
+} from '../store/connection/redis.ts'
+import { checkRedis, type RedisFinding } from '../store/connection/redis-check.ts'
+import { claimFormat } from '../store/connection/state-format.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Teardown } from './teardown.ts'
 

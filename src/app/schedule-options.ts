@@ -4,7 +4,7 @@ import { budgetSchema, pollSchema } from '../config/source.ts'
 import { grantedUnits } from '../context/spending.ts'
 import { budgetDay } from '../schedule/budget.ts'
 import { type ScheduleOptions, usualIntervals } from '../schedule/schedule.ts'
-import type { GrantStore } from '../store/grant.ts'
+import type { GrantStore } from '../store/ledger/grant.ts'
 
 /** The config of a source, as the schedule's own options. */
 export function scheduleOptionsOf({ budget, poll }: Pick<SourceConfig, 'budget' | 'poll'>): ScheduleOptions {

@@ -2,7 +2,7 @@ import type { SinkQueues } from '../delivery/queue/queues.ts'
 import type { Clock } from '../lib/clock.ts'
 import { toError } from '../lib/errors.ts'
 import { within } from '../lib/time-limit.ts'
-import type { SinkQuarters } from '../store/sink-quarters.ts'
+import type { SinkQuarters } from '../store/sink/sink-quarters.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 

@@ -5,9 +5,9 @@ import { createSpending } from '../context/spending.ts'
 import { createFeedClient } from '../feed/client.ts'
 import { budgetTeacher } from '../poller/budget.ts'
 import { type ContextCache, createContextCache } from '../store/context-cache.ts'
-import { createGrantStore } from '../store/grant.ts'
-import type { Ledger } from '../store/ledger.ts'
-import { hashAccount } from '../store/source-data.ts'
+import { createGrantStore } from '../store/ledger/grant.ts'
+import type { Ledger } from '../store/ledger/ledger.ts'
+import { hashAccount } from '../store/source/source-data.ts'
 import type { RuntimeTools } from './tools.ts'
 
 interface ContextTools extends Omit<RuntimeTools, 'drawer'> {

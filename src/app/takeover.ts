@@ -1,6 +1,6 @@
-import type { NameStore } from '../store/names.ts'
-import type { SourceData } from '../store/source-data.ts'
-import type { UnsentNotice } from '../store/unsent-notices.ts'
+import type { UnsentNotice } from '../store/operators/unsent-notices.ts'
+import type { NameStore } from '../store/source/names.ts'
+import type { SourceData } from '../store/source/source-data.ts'
 import type { Logger } from '../telemetry/log.ts'
 
 /**

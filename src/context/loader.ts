@@ -1,5 +1,5 @@
 import type { ContextName, SkipReason } from '../alert/context.ts'
-import { redisErrorText } from '../store/redis-errors.ts'
+import { redisErrorText } from '../store/connection/redis-errors.ts'
 import { buy, inTime, type PendingRequest, settleAll } from './buyer.ts'
 import { type ContextRequest, type Found, fieldsOf, readKept } from './cached-answer.ts'
 import type { ContextCalls } from './calls.ts'

@@ -5,8 +5,8 @@ import type { Clock } from '../lib/clock.ts'
 import { budgetInForce, grantSchema } from '../schedule/budget.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
 import type { ContextCache } from '../store/context-cache.ts'
-import type { GrantStore } from '../store/grant.ts'
-import type { Ledger, TakenUnits } from '../store/ledger.ts'
+import type { GrantStore } from '../store/ledger/grant.ts'
+import type { Ledger, TakenUnits } from '../store/ledger/ledger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { redisErrorText } from '../store/redis-errors.ts'
+import { redisErrorText } from '../store/connection/redis-errors.ts'
 import type { Logger } from '../telemetry/log.ts'
 
 /** Does what helps, and what deliveries do not depend on: without Redis it is logged what is so `otherwise`. Never rejects. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { OpenedWalk } from '../store/walk-state.ts'
+import type { OpenedWalk } from '../store/walk/walk-state.ts'
 import type { Scope } from '../walk/scope.ts'
 import type { PollDeps, PollOptions, ProcessState } from './poll-types.ts'
 

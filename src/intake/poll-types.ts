@@ -1,5 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
-import type { WalkState } from '../store/walk-state.ts'
+import type { WalkState } from '../store/walk/walk-state.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics, Purpose } from '../telemetry/metrics.ts'
 import type { FeedPage } from '../walk/page.ts'

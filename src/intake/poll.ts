@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.ts'
-import { LeaseLost } from '../store/lease.ts'
-import { freshEveryMs } from '../store/minute.ts'
-import type { WalkState } from '../store/walk-state.ts'
+import { freshEveryMs } from '../store/ledger/minute.ts'
+import { LeaseLost } from '../store/source/lease.ts'
+import type { WalkState } from '../store/walk/walk-state.ts'
 import { sinceBeneath } from '../walk/scope.ts'
 import {
   decideHead,

@@ -1,7 +1,7 @@
 import { type Alert, parseRow } from '../alert/alert.ts'
 import { parseJson } from '../alert/json-number.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { Quarantined, QuarantineStore } from '../store/quarantine.ts'
+import type { Quarantined, QuarantineStore } from '../store/walk/quarantine.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type IntakeDeps, isUnrouted, jobsOf } from './intake.ts'
 

@@ -1,4 +1,4 @@
-import type { SweepPosition } from '../store/walk-state.ts'
+import type { SweepPosition } from '../store/walk/walk-state.ts'
 import { decideOutsideWalk } from '../walk/walk.ts'
 import { checkOutsideWalk } from './foreign-feed.ts'
 import { openState } from './open-state.ts'

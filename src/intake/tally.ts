@@ -1,7 +1,7 @@
 import { alertKey } from '../alert/alert.ts'
 import type { Assignment } from '../alert/assignment.ts'
 import { believedAt } from '../alert/fired-at.ts'
-import { redisErrorText } from '../store/redis-errors.ts'
+import { redisErrorText } from '../store/connection/redis-errors.ts'
 import { type ExaminedPage, type FiringTime, isUnrouted, type SortedRows } from './intake.ts'
 import type { PollDeps, PollReason, PollResult } from './poll-types.ts'
 

@@ -10,9 +10,9 @@ import {
   learnRefusal,
 } from '../schedule/budget.ts'
 import type { BudgetDay, BudgetView } from '../schedule/schedule.ts'
-import type { DayUse } from '../store/day-use.ts'
-import type { GrantStore } from '../store/grant.ts'
-import type { Ledger, Reservation, TakenUnits } from '../store/ledger.ts'
+import type { DayUse } from '../store/ledger/day-use.ts'
+import type { GrantStore } from '../store/ledger/grant.ts'
+import type { Ledger, Reservation, TakenUnits } from '../store/ledger/ledger.ts'
 import type { Logger } from '../telemetry/log.ts'
 
 /** The length of the API's own day, which has no time zone. */

@@ -1,5 +1,5 @@
 import { formatDuration } from '../lib/duration.ts'
-import type { PollerState, PollerStatus } from '../store/source-status.ts'
+import type { PollerState, PollerStatus } from '../store/source/source-status.ts'
 import { needsPerson } from './leader.ts'
 import type { PollerDeps, PollerFault, PollerHealth } from './settings.ts'
 

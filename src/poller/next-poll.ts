@@ -1,6 +1,6 @@
 import type { BudgetDay, Decision, DecisionReason } from '../schedule/schedule.ts'
-import type { Hold } from '../store/ledger.ts'
-import { resetGuardMs } from '../store/ledger-days.ts'
+import type { Hold } from '../store/ledger/ledger.ts'
+import { resetGuardMs } from '../store/ledger/ledger-days.ts'
 
 /**
  * When the loop acts next, and what it is doing until then; pure. The schedule decides when a poll is due, with all intervals,

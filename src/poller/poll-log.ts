@@ -1,5 +1,5 @@
 import type { PollResult } from '../intake/poll-types.ts'
-import type { PollerStatus } from '../store/source-status.ts'
+import type { PollerStatus } from '../store/source/source-status.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { CallTally } from './reader.ts'
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
 import type { BudgetView } from '../schedule/schedule.ts'
-import type { ScheduleState } from '../store/schedule-state.ts'
+import type { ScheduleState } from '../store/source/schedule-state.ts'
 import { type Leader, retryOfMinute } from './leader.ts'
 import type { NextPoll } from './next-poll.ts'
 import type { CallTally, ReaderWork } from './reader.ts'

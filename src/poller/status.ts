@@ -7,7 +7,7 @@ import {
   type PollerStatus,
   type SourceStatusStore,
   startingStatus,
-} from '../store/source-status.ts'
+} from '../store/source/source-status.ts'
 import { type SourceStateLabel, sourceStates } from '../telemetry/metrics.ts'
 import { forgetPolling } from '../telemetry/series.ts'
 import type { AvailableBudget } from './budget.ts'

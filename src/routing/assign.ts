@@ -11,8 +11,8 @@ import {
 } from '../alert/route.ts'
 import type { Silence } from '../alert/silence.ts'
 import { inTurns } from '../alert/turns.ts'
-import type { Claim, Throttles } from '../store/throttle.ts'
-import type { WithheldEntry, WithheldRecord, WithheldStore } from '../store/withheld.ts'
+import type { Claim, Throttles } from '../store/operators/throttle.ts'
+import type { WithheldEntry, WithheldRecord, WithheldStore } from '../store/walk/withheld.ts'
 import type { RuleBook } from './rules.ts'
 import type { ReadSilences } from './silences.ts'
 

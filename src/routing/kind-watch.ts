@@ -6,7 +6,7 @@ import { inTurns, type Steps } from '../alert/turns.ts'
 import { nearest } from '../config/nearest.ts'
 import { toError } from '../lib/errors.ts'
 import { given } from '../lib/given.ts'
-import { type KindStore, kindsMax } from '../store/kinds.ts'
+import { type KindStore, kindsMax } from '../store/source/kinds.ts'
 import type { Logger } from '../telemetry/log.ts'
 
 /**

@@ -4,7 +4,7 @@ import { FeedError } from '../feed/errors.ts'
 import type { RulesPage } from '../feed/wire.ts'
 import type { Clock } from '../lib/clock.ts'
 import { toError } from '../lib/errors.ts'
-import type { Ledger, TakenUnits } from '../store/ledger.ts'
+import type { Ledger, TakenUnits } from '../store/ledger/ledger.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 

@@ -1,7 +1,7 @@
 import type { Silence } from '../alert/silence.ts'
 import type { Clock } from '../lib/clock.ts'
 import { within } from '../lib/time-limit.ts'
-import type { SilenceStore, StoredSilence } from '../store/silences.ts'
+import type { SilenceStore, StoredSilence } from '../store/operators/silences.ts'
 import type { Logger } from '../telemetry/log.ts'
 
 /** Why a stored silence holds nothing back; undefined where it has its match. */

@@ -1,4 +1,4 @@
-import type { RedisClient } from './redis.ts'
+import type { RedisClient } from './connection/redis.ts'
 
 /** Both ends belong to it; they may be infinite. */
 export interface TimeRange {

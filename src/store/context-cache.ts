@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { parseJson } from '../alert/json-number.ts'
+import type { RedisClient } from './connection/redis.ts'
 import { contextKeys } from './context-keys.ts'
-import type { RedisClient } from './redis.ts'
 
 /**
  * What was bought of the API's other endpoints for alerts of one source, shared by all replicas: each value once, until it is

@@ -1,6 +1,6 @@
 import { readByTime, type TimeRange } from './by-time.ts'
+import type { RedisClient } from './connection/redis.ts'
 import { firedAlertsKey } from './operator-keys.ts'
-import type { RedisClient } from './redis.ts'
 
 /**
  * The alerts that have a record (a delivery, or a note of what was withheld), in the order in which they fired: what people search

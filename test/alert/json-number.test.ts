@@ -4,7 +4,7 @@ import { parseRow } from '../../src/alert/alert.ts'
 import { fromJobData, toJobData } from '../../src/alert/job.ts'
 import { JsonNumber, parseJson, TooManyNumbersError } from '../../src/alert/json-number.ts'
 import { wholeText } from '../../src/alert/value.ts'
-import { rawOf } from '../../src/store/quarantine.ts'
+import { rawOf } from '../../src/store/walk/quarantine.ts'
 
 const digits = fc.stringMatching(/^[0-9]{1,22}$/)
 const whole = fc.oneof(fc.constant('0'), fc.stringMatching(/^[1-9][0-9]{0,22}$/))

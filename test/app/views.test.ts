@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { sinkView } from '../../src/app/operator-api/sink-view.ts'
 import { deliveryRowOf, deliveryStoryOf, sourceView } from '../../src/app/operator-api/views.ts'
 import type { JobView } from '../../src/delivery/records/job-view.ts'
-import { pollerStatusSchema } from '../../src/store/source-status.ts'
+import { pollerStatusSchema } from '../../src/store/source/source-status.ts'
 
 const alert = {
   source: 'main',

@@ -1,7 +1,7 @@
 import { createSender } from '../../src/delivery/sender.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import type { Sink } from '../../src/sinks/sink.ts'
-import { connectRedis } from '../../src/store/redis.ts'
+import { connectRedis } from '../../src/store/connection/redis.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 

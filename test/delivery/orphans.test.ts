@@ -9,7 +9,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { NotFoundError } from '../../src/lib/errors.ts'
 import { createFiredAlerts } from '../../src/store/fired-alerts.ts'
 import { droppedName, targetTagsName } from '../../src/store/keys.ts'
-import { createNameStore } from '../../src/store/names.ts'
+import { createNameStore } from '../../src/store/source/names.ts'
 import { useRedis } from '../support/redis.ts'
 import {
   deliveryJob,

@@ -3,7 +3,7 @@ import { createOrphans } from '../../src/delivery/orphans/orphans.ts'
 import { createQueues } from '../../src/delivery/queue/queues.ts'
 import { createDeadLetters } from '../../src/delivery/records/dead-letters.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { createNameStore } from '../../src/store/names.ts'
+import { createNameStore } from '../../src/store/source/names.ts'
 import { useRedis } from '../support/redis.ts'
 import { endWaiting, jobs, limitedUser, refusedInScript, rig } from './rig.ts'
 

@@ -4,8 +4,8 @@ import type { SinkEntry } from '../../src/delivery/settings.ts'
 import { Secret } from '../../src/lib/secret.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import type { BatchPlan } from '../../src/sinks/sink.ts'
-import { createDelayOriginStore } from '../../src/store/delay-origins.ts'
 import { delayOriginsKey } from '../../src/store/keys.ts'
+import { createDelayOriginStore } from '../../src/store/sink/delay-origins.ts'
 import { useRedis } from '../support/redis.ts'
 import {
   delivered,

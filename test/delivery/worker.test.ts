@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { noLimit } from '../../src/delivery/settings.ts'
-import { createPauseStore } from '../../src/store/pauses.ts'
+import { createPauseStore } from '../../src/store/operators/pauses.ts'
 import { startRedis, useRedis } from '../support/redis.ts'
 import {
   alertRow,

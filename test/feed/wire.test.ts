@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseDeliveriesPage, parseRulesPage } from '../../src/feed/wire.ts'
-import { rawCharactersMax } from '../../src/store/quarantine.ts'
+import { rawCharactersMax } from '../../src/store/walk/quarantine.ts'
 import type { FeedPage } from '../../src/walk/page.ts'
 
 function makeRow(fields: Record<string, unknown> = {}) {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the rolling upgrade test between the version of REF (a tag, a branch, a commit) and this checkout, in both directions, for which both
-# need the same format of what is stored (`store/state-format.ts`):
+# need the same format of what is stored (`store/connection/state-format.ts`):
 #   sh test/flow/upgrade-from.sh HEAD~9
 set -eu
 cd "$(dirname "$0")/../.."

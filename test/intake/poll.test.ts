@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { FeedError } from '../../src/feed/errors.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
-import { LeaseLost } from '../../src/store/lease.ts'
+import { LeaseLost } from '../../src/store/source/lease.ts'
 import { onTestFinished } from '../support/finished.ts'
 import { replaceServer, startRedis, useRedis } from '../support/redis.ts'
 import { rigStartMs } from './memory-rig.ts'

@@ -1,8 +1,8 @@
 import { createProcessState, refreshProcessState, runPoll } from '../../src/intake/poll.ts'
 import type { PollOptions } from '../../src/intake/poll-types.ts'
 import { runSweep, type SweepOptions } from '../../src/intake/sweep.ts'
-import { createQuarantineStore } from '../../src/store/quarantine.ts'
-import { createWalkState, type WalkState } from '../../src/store/walk-state.ts'
+import { createQuarantineStore } from '../../src/store/walk/quarantine.ts'
+import { createWalkState, type WalkState } from '../../src/store/walk/walk-state.ts'
 import { freshPrefix, type RedisServer } from '../support/redis.ts'
 import { type MemoryRig, type MemoryRigOptions, memoryRig, rigStartMs } from './memory-rig.ts'
 

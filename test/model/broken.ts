@@ -1,4 +1,4 @@
-import type { WalkState } from '../../src/store/walk-state.ts'
+import type { WalkState } from '../../src/store/walk/walk-state.ts'
 import type { FeedRow } from '../../src/walk/page.ts'
 import type { Mark } from '../../src/walk/walk.ts'
 import type { Broken, World } from './run.ts'

@@ -1,7 +1,7 @@
 import { createProcessState, runPoll } from '../../src/intake/poll.ts'
 import type { PollDeps, PollResult, ProcessState } from '../../src/intake/poll-types.ts'
 import { runSweep } from '../../src/intake/sweep.ts'
-import type { WalkState } from '../../src/store/walk-state.ts'
+import type { WalkState } from '../../src/store/walk/walk-state.ts'
 import { createMetrics, type Purpose } from '../../src/telemetry/metrics.ts'
 import type { FeedPage, FeedRow } from '../../src/walk/page.ts'
 import { MemoryFeed, type MemoryRow, memoryRig, rigStartMs } from '../intake/memory-rig.ts'

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createWalkState, type WalkChange, type WalkState } from '../../src/store/walk-state.ts'
+import { createWalkState, type WalkChange, type WalkState } from '../../src/store/walk/walk-state.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { TwinState } from './twin.ts'
 

@@ -6,7 +6,7 @@ import type {
   WalkChange,
   WalkFacts,
   WalkState,
-} from '../../src/store/walk-state.ts'
+} from '../../src/store/walk/walk-state.ts'
 import type { Scope } from '../../src/walk/scope.ts'
 import type { Stretch } from '../../src/walk/stretch.ts'
 import type { Mark } from '../../src/walk/walk.ts'

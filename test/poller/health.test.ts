@@ -7,7 +7,7 @@ import {
   type LoopActivity,
   lateMsMax,
 } from '../../src/poller/health.ts'
-import { type PollerStatus, startingStatus } from '../../src/store/source-status.ts'
+import { type PollerStatus, startingStatus } from '../../src/store/source/source-status.ts'
 
 const nowMs = 1_000_000_000
 const status: PollerStatus = {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { decideNextPoll, type NextPollInput } from '../../src/poller/next-poll.ts'
 import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
-import { resetGuardMs } from '../../src/store/ledger-days.ts'
+import { resetGuardMs } from '../../src/store/ledger/ledger-days.ts'
 import { benchOptions } from '../bench/compare.ts'
 import { createTrace } from '../bench/traces.ts'
 

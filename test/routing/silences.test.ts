@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createSilenceReader } from '../../src/routing/silences.ts'
 import { silencesKey } from '../../src/store/operator-keys.ts'
-import { createSilenceStore } from '../../src/store/silences.ts'
+import { createSilenceStore } from '../../src/store/operators/silences.ts'
 import { clockAt } from '../support/clock.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'

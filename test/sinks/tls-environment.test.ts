@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { connectDaemon } from '../../src/cli/daemon.ts'
 import { createFeedClient } from '../../src/feed/client.ts'
 import { Secret } from '../../src/lib/secret.ts'
-import { connectRedis, type RedisTarget } from '../../src/store/redis.ts'
+import { connectRedis, type RedisTarget } from '../../src/store/connection/redis.ts'
 import { createTracer } from '../../src/telemetry/tracer.ts'
 import { testServer } from '../support/certificates.ts'
 import { captureLog } from '../support/log.ts'

@@ -1,7 +1,7 @@
 import tls, { createServer } from 'node:tls'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { tlsOptions } from '../../src/sinks/transport/tls.ts'
-import { connectRedis } from '../../src/store/redis.ts'
+import { connectRedis } from '../../src/store/connection/redis.ts'
 import { addressServer, testAuthority, testServer } from '../support/certificates.ts'
 import { withFiles } from '../support/files.ts'
 import { captureLog } from '../support/log.ts'

@@ -6,10 +6,10 @@ import { dirname, join, relative } from 'node:path'
 import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../src/lib/clock.ts'
-import { type EmbeddedRedis, startEmbeddedRedis } from '../../src/store/embedded.ts'
-import { embeddedPaths, findServer, lockDir } from '../../src/store/embedded-paths.ts'
-import { listenForLeave } from '../../src/store/leave.ts'
-import { parseAddress } from '../../src/store/redis-options.ts'
+import { type EmbeddedRedis, startEmbeddedRedis } from '../../src/store/connection/embedded.ts'
+import { embeddedPaths, findServer, lockDir } from '../../src/store/connection/embedded-paths.ts'
+import { listenForLeave } from '../../src/store/connection/leave.ts'
+import { parseAddress } from '../../src/store/connection/redis-options.ts'
 import { writeAppendOnlyFile } from '../support/append-only-file.ts'
 import { wallClock } from '../support/clock.ts'
 import { captureLog } from '../support/log.ts'
@@ -243,7 +243,7 @@ describe('its place', () => {
   })
 
   it('is locked without a word on stderr, and later warnings are printed', () => {
-    const module = new URL('../../src/store/embedded-paths.ts', import.meta.url).href
+    const module = new URL('../../src/store/connection/embedded-paths.ts', import.meta.url).href
     const code = `
       import { lockDir } from ${JSON.stringify(module)}
       await lockDir(${JSON.stringify(tempDir())})
@@ -258,7 +258,7 @@ describe('its place', () => {
     expect(embeddedPaths(deep).dir).toBe(deep)
     expect(statSync(join(deep, '..')).mode & 0o777).toBe(0o700)
     // In a process of its own, which can be ended: mkdir may go round in circles there.
-    const module = new URL('../../src/store/embedded-paths.ts', import.meta.url).href
+    const module = new URL('../../src/store/connection/embedded-paths.ts', import.meta.url).href
     const code = `import { embeddedPaths } from ${JSON.stringify(module)}; embeddedPaths('/proc/alert-bridge/data')`
     const tried = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
       timeout: 10_000,
@@ -330,7 +330,7 @@ async function pidOf(redis: Redis): Promise<number> {
 }
 
 function killedBridge(dataDir: string): string {
-  const module = new URL('../../src/store/embedded.ts', import.meta.url).href
+  const module = new URL('../../src/store/connection/embedded.ts', import.meta.url).href
   return `
     const { startEmbeddedRedis } = await import(${JSON.stringify(module)})
     const silent = { info() {}, warn() {}, error() {}, debug() {} }

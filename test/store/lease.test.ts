@@ -11,7 +11,7 @@ import {
   leaseRetryMs,
   newTaker,
   tryLease,
-} from '../../src/store/lease.ts'
+} from '../../src/store/source/lease.ts'
 import { noting } from '../support/asked.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'

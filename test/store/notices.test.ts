@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { noticeMaker } from '../../src/app/notices/notice-sender.ts'
 import { noticesKey } from '../../src/store/keys.ts'
-import { createNoticeStore } from '../../src/store/notices.ts'
+import { createNoticeStore } from '../../src/store/operators/notices.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 
 const redis = useRedis()

@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { admitRedis } from '../../src/app/redis.ts'
+import { connectRedis, type RedisClient, waitForRedis } from '../../src/store/connection/redis.ts'
+import { checkRedis, findingsOf } from '../../src/store/connection/redis-check.ts'
+import { claimFormat, stateFormat } from '../../src/store/connection/state-format.ts'
 import { stateFormatKey } from '../../src/store/keys.ts'
-import { connectRedis, type RedisClient, waitForRedis } from '../../src/store/redis.ts'
-import { checkRedis, findingsOf } from '../../src/store/redis-check.ts'
-import { claimFormat, stateFormat } from '../../src/store/state-format.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, type RedisServer, startRedis } from '../support/redis.ts'
 

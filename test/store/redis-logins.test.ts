@@ -6,7 +6,12 @@ import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { redisTargetOf } from '../../src/app/redis.ts'
 import { parseConfig } from '../../src/config/load.ts'
-import { connectRedis, duplicateRedis, type RedisClient, waitForRedis } from '../../src/store/redis.ts'
+import {
+  connectRedis,
+  duplicateRedis,
+  type RedisClient,
+  waitForRedis,
+} from '../../src/store/connection/redis.ts'
 import { startApp } from '../support/app.ts'
 import { adminToken, bridgeConfig, leftToSend } from '../support/bridge.ts'
 import { badServers, testAuthority, testServer } from '../support/certificates.ts'
@@ -268,7 +273,7 @@ it('over TLS, the certificate must be good; its authority may be named to Node',
   const ask = (host: string, env: Readonly<Record<string, string>>) => {
     const url = `rediss://${host}:${port}`
     const script = `
-      import { connectRedis } from './src/store/redis.ts'
+      import { connectRedis } from './src/store/connection/redis.ts'
       import { createLogger } from './src/telemetry/log.ts'
       import { Secret } from './src/lib/secret.ts'
       const target = { url: '${url}', username: '${user.username}', password: new Secret('${user.password}') }

@@ -3,10 +3,6 @@ import { join } from 'node:path'
 import { Cluster, Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Secret } from '../../src/lib/secret.ts'
-import { queuePrefix, sourceKeys } from '../../src/store/keys.ts'
-import { tryLease } from '../../src/store/lease.ts'
-import { createLedger } from '../../src/store/ledger.ts'
-import { createNameStore } from '../../src/store/names.ts'
 import {
   connectRedis,
   duplicateRedis,
@@ -14,8 +10,12 @@ import {
   type RedisClient,
   type RedisTarget,
   waitForRedis,
-} from '../../src/store/redis.ts'
-import { checkRedis } from '../../src/store/redis-check.ts'
+} from '../../src/store/connection/redis.ts'
+import { checkRedis } from '../../src/store/connection/redis-check.ts'
+import { queuePrefix, sourceKeys } from '../../src/store/keys.ts'
+import { createLedger } from '../../src/store/ledger/ledger.ts'
+import { tryLease } from '../../src/store/source/lease.ts'
+import { createNameStore } from '../../src/store/source/names.ts'
 import { startApp } from '../support/app.ts'
 import { bridgeConfig } from '../support/bridge.ts'
 import { clusterPorts, giveSlots, startCluster } from '../support/cluster.ts'

@@ -9,9 +9,9 @@ import {
   type RedisProfile,
   type RedisTarget,
   waitForRedis,
-} from '../../src/store/redis.ts'
-import { isRedisAway, redisErrorText } from '../../src/store/redis-errors.ts'
-import { describeTarget, parseAddress, reconnectDelayMs } from '../../src/store/redis-options.ts'
+} from '../../src/store/connection/redis.ts'
+import { isRedisAway, redisErrorText } from '../../src/store/connection/redis-errors.ts'
+import { describeTarget, parseAddress, reconnectDelayMs } from '../../src/store/connection/redis-options.ts'
 import { type CapturedLog, captureLog } from '../support/log.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 

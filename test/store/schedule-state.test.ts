@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { sourceKeys } from '../../src/store/keys.ts'
-import { createScheduleState } from '../../src/store/schedule-state.ts'
-import { createSourceStatus, type PollerStatus } from '../../src/store/source-status.ts'
+import { createScheduleState } from '../../src/store/source/schedule-state.ts'
+import { createSourceStatus, type PollerStatus } from '../../src/store/source/source-status.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 

@@ -6,7 +6,7 @@ import {
   silencePatternSizeMax,
   silencePatternsMax,
   silencesMax,
-} from '../../src/store/silences.ts'
+} from '../../src/store/operators/silences.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { longestTurnMs } from '../support/turns.ts'
 

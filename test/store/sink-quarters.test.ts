@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { sinkQuartersKey } from '../../src/store/operator-keys.ts'
-import { createSinkQuarters } from '../../src/store/sink-quarters.ts'
+import { createSinkQuarters } from '../../src/store/sink/sink-quarters.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 
 const server = useRedis()

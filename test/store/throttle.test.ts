@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createThrottles } from '../../src/store/throttle.ts'
+import { createThrottles } from '../../src/store/operators/throttle.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 

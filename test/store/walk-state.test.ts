@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { sourceKeys } from '../../src/store/keys.ts'
-import { createQuarantineStore, quarantineLimits } from '../../src/store/quarantine.ts'
-import { createWalkState, type WalkChange } from '../../src/store/walk-state.ts'
+import { createQuarantineStore, quarantineLimits } from '../../src/store/walk/quarantine.ts'
+import { createWalkState, type WalkChange } from '../../src/store/walk/walk-state.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { dateSeen } from '../support/seen.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { sourceKeys } from '../../src/store/keys.ts'
-import { createWithheldStore, type WithheldRecord } from '../../src/store/withheld.ts'
+import { createWithheldStore, type WithheldRecord } from '../../src/store/walk/withheld.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 
 const server = useRedis()

@@ -1,4 +1,4 @@
-import type { RedisClient } from '../../src/store/redis.ts'
+import type { RedisClient } from '../../src/store/connection/redis.ts'
 
 /** The same client, which notes the name of each command (and of any other function) that it is asked for in `asked`. */
 export function noting<Client extends RedisClient>(client: Client, asked: string[]): Client {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll } from 'vitest'
-import { findServer } from '../../src/store/embedded-paths.ts'
+import { findServer } from '../../src/store/connection/embedded-paths.ts'
 import { countWaits } from './own-time.ts'
 
 /** A real redis-server of our own, on a unix socket in a temporary directory. */

@@ -1,4 +1,4 @@
-import type { RedisClient } from '../../src/store/redis.ts'
+import type { RedisClient } from '../../src/store/connection/redis.ts'
 
 const dayMs = 86_400_000
 

@@ -1,5 +1,5 @@
 import type { Finding } from '../../admin/status-view.ts'
-import type { NoticeStore } from '../../store/notices.ts'
+import type { NoticeStore } from '../../store/operators/notices.ts'
 import { allOf } from './notice-sender.ts'
 import { troubleMs } from './outages.ts'
 import type { Troubles } from './troubles.ts'

@@ -1,6 +1,6 @@
 import type { SinkQueues } from '../../delivery/queue/queues.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { NoticeStore } from '../../store/notices.ts'
+import type { NoticeStore } from '../../store/operators/notices.ts'
 import type { Troubles } from './troubles.ts'
 
 /**

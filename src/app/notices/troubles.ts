@@ -1,5 +1,5 @@
-import type { NoticeStore } from '../../store/notices.ts'
-import type { UnsentNotice } from '../../store/unsent-notices.ts'
+import type { NoticeStore } from '../../store/operators/notices.ts'
+import type { UnsentNotice } from '../../store/operators/unsent-notices.ts'
 import type { Notice } from './notices.ts'
 import { type RulesReport, ruleNews } from './rule-notices.ts'
 

@@ -1,7 +1,7 @@
 import type { QuarantinePort, QuarantineSelection } from '../../admin/ports.ts'
 import type { Retried } from '../../intake/quarantine.ts'
 import { NotFoundError } from '../../lib/errors.ts'
-import type { QuarantineCounts, Quarantined } from '../../store/quarantine.ts'
+import type { QuarantineCounts, Quarantined } from '../../store/walk/quarantine.ts'
 import { quarantinedRowOf } from './views.ts'
 
 /** The rows of one source that could not be read, for an operator. */

@@ -11,7 +11,7 @@ import { inTurns } from '../../alert/turns.ts'
 import type { SinkQueues } from '../../delivery/queue/queues.ts'
 import { UserError } from '../../lib/errors.ts'
 import { within } from '../../lib/time-limit.ts'
-import type { WithheldStore } from '../../store/withheld.ts'
+import type { WithheldStore } from '../../store/walk/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
 
 /** How many alerts of the last day a silence would have matched, as far as they are kept: also those that were held back. */

@@ -21,8 +21,8 @@ import type { AlertSummary, JobState, JobView } from '../../delivery/records/job
 import type { LetterGroups } from '../../delivery/records/letter-groups.ts'
 import { lastingFailure, overdueMs } from '../../poller/health.ts'
 import type { BudgetDay, DecisionReason } from '../../schedule/schedule.ts'
-import type { Quarantined } from '../../store/quarantine.ts'
-import type { PollerState, PollerStatus } from '../../store/source-status.ts'
+import type { PollerState, PollerStatus } from '../../store/source/source-status.ts'
+import type { Quarantined } from '../../store/walk/quarantine.ts'
 import { purposes } from '../../telemetry/metrics.ts'
 
 /** Turns values of other rooms (milliseconds, internal words) into what the API shows (ISO instants, operator words). */

@@ -2,7 +2,7 @@ import type { DeliveryRow, WithheldCause, WithheldView } from '../../admin/deliv
 import { alertOfKey, parseRow } from '../../alert/alert.ts'
 import { headlineOf } from '../../alert/display.ts'
 import type { DeliveryJob } from '../../alert/job.ts'
-import type { WithheldEntry, WithheldRecord } from '../../store/withheld.ts'
+import type { WithheldEntry, WithheldRecord } from '../../store/walk/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
 import { inList, isoOrNull } from './views.ts'
 

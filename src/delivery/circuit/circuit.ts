@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import { UserError } from '../../lib/errors.ts'
 import { within } from '../../lib/time-limit.ts'
-import type { BreakerStore, StoredBreaker } from '../../store/breakers.ts'
+import type { BreakerStore, StoredBreaker } from '../../store/sink/breakers.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { type BestEffort, bestEffortFor } from '../best-effort.ts'

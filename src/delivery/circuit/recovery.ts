@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import { within } from '../../lib/time-limit.ts'
-import type { BreakerStore } from '../../store/breakers.ts'
+import type { BreakerStore } from '../../store/sink/breakers.ts'
 import { commandTimeoutMs } from '../command-timeout.ts'
 import type { AlertQueue } from '../queue/queues.ts'
 import { promoteDelayed } from '../queue/view.ts'

@@ -1,7 +1,7 @@
 import { fromJobData } from '../../alert/job.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { within } from '../../lib/time-limit.ts'
-import type { RedisClient } from '../../store/redis.ts'
+import type { RedisClient } from '../../store/connection/redis.ts'
 import { pauseMsMax } from '../backoff.ts'
 import { waitsUntil } from '../message/digest.ts'
 import { createJobFields, delayField } from '../queue/job-fields.ts'

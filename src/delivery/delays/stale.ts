@@ -1,11 +1,11 @@
 import type { Clock } from '../../lib/clock.ts'
 import { within } from '../../lib/time-limit.ts'
+import type { RedisClient } from '../../store/connection/redis.ts'
 import {
   createDelayOriginStore,
   type DelayOriginStore,
   type DelayOrigins,
-} from '../../store/delay-origins.ts'
-import type { RedisClient } from '../../store/redis.ts'
+} from '../../store/sink/delay-origins.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { type BestEffort, bestEffortFor } from '../best-effort.ts'
 import { commandTimeoutMs } from '../command-timeout.ts'

@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import { settlesWithin, within } from '../../lib/time-limit.ts'
-import type { RedisClient } from '../../store/redis.ts'
+import type { RedisClient } from '../../store/connection/redis.ts'
 import { commandTimeoutMs } from '../command-timeout.ts'
 import { ClockWatch } from '../delays/clock-watch.ts'
 import type { LockAges } from '../queue/lock-ages.ts'

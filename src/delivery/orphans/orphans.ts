@@ -1,6 +1,6 @@
 import { NotFoundError, UserError } from '../../lib/errors.ts'
 import { within } from '../../lib/time-limit.ts'
-import type { NameStore, SinkNames } from '../../store/names.ts'
+import type { NameStore, SinkNames } from '../../store/source/names.ts'
 import { commandTimeoutMs } from '../command-timeout.ts'
 import type { PortionOptions } from '../records/portion.ts'
 import type { PortionOrder } from '../records/selection.ts'

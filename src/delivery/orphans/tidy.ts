@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import { within } from '../../lib/time-limit.ts'
 import { droppedName, servedSinksKey, sinkNamesKey, targetTagsName } from '../../store/keys.ts'
-import { servedMs } from '../../store/names.ts'
+import { servedMs } from '../../store/source/names.ts'
 import { commandTimeoutMs } from '../command-timeout.ts'
 import { type AlertQueue, deadLetterKeptMs, recordKeptMs, type SinkQueues } from '../queue/queues.ts'
 import { tidyScript } from './scripts.ts'

@@ -1,5 +1,5 @@
 import { within } from '../../lib/time-limit.ts'
-import type { RedisClient } from '../../store/redis.ts'
+import type { RedisClient } from '../../store/connection/redis.ts'
 import { commandTimeoutMs } from '../command-timeout.ts'
 import { type AttemptRecord, parseAttemptRecord } from './attempt-record.ts'
 import type { AlertQueue } from './queues.ts'

@@ -1,9 +1,9 @@
 import { alertOfKey } from '../../alert/alert.ts'
 import { jobId } from '../../alert/job.ts'
 import { within } from '../../lib/time-limit.ts'
+import type { RedisClient } from '../../store/connection/redis.ts'
 import { createFiredAlerts } from '../../store/fired-alerts.ts'
 import { targetTagsName } from '../../store/keys.ts'
-import type { RedisClient } from '../../store/redis.ts'
 import { commandTimeoutMs } from '../command-timeout.ts'
 
 /**

@@ -10,10 +10,10 @@ import {
 } from '../../alert/job.ts'
 import { NotFoundError } from '../../lib/errors.ts'
 import { within } from '../../lib/time-limit.ts'
+import type { RedisClient } from '../../store/connection/redis.ts'
+import { isRedisAway } from '../../store/connection/redis-errors.ts'
 import { createFiredAlerts } from '../../store/fired-alerts.ts'
 import { queuePrefix, sinkNamesKey, targetTagsName } from '../../store/keys.ts'
-import type { RedisClient } from '../../store/redis.ts'
-import { isRedisAway } from '../../store/redis-errors.ts'
 import type { AttemptRecord } from './attempt-record.ts'
 import { putIntoQueue } from './jobs-in-no-list.ts'
 

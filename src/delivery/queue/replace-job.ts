@@ -1,6 +1,6 @@
 import { type DeliveryJob, storedJob } from '../../alert/job.ts'
+import type { RedisClient } from '../../store/connection/redis.ts'
 import { sinkNamesKey } from '../../store/keys.ts'
-import type { RedisClient } from '../../store/redis.ts'
 import { moveWaitingScript } from '../orphans/scripts.ts'
 import { type AlertQueue, noteTargets } from './queues.ts'
 

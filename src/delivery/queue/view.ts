@@ -1,10 +1,10 @@
 import { within } from '../../lib/time-limit.ts'
 import { waits } from '../../lib/waits.ts'
 import type { RateLimit } from '../../sinks/common-config.ts'
-import { type StoredBreaker, storedBreaker } from '../../store/breakers.ts'
-import { holdCountMin } from '../../store/delay-origins.ts'
+import type { RedisClient } from '../../store/connection/redis.ts'
 import { breakerKey } from '../../store/keys.ts'
-import type { RedisClient } from '../../store/redis.ts'
+import { type StoredBreaker, storedBreaker } from '../../store/sink/breakers.ts'
+import { holdCountMin } from '../../store/sink/delay-origins.ts'
 import { commandTimeoutMs } from '../command-timeout.ts'
 import type { AlertQueue } from './queues.ts'
 

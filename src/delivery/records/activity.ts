@@ -1,5 +1,5 @@
 import { within } from '../../lib/time-limit.ts'
-import type { SinkQuarter, SinkQuarters } from '../../store/sink-quarters.ts'
+import type { SinkQuarter, SinkQuarters } from '../../store/sink/sink-quarters.ts'
 import { commandTimeoutMs } from '../command-timeout.ts'
 import type { SinkQueues } from '../queue/queues.ts'
 

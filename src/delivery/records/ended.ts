@@ -1,6 +1,6 @@
 import { within } from '../../lib/time-limit.ts'
 import { countByTime, type Dated, readByTime, type TimeRange } from '../../store/by-time.ts'
-import type { RedisClient } from '../../store/redis.ts'
+import type { RedisClient } from '../../store/connection/redis.ts'
 import { commandTimeoutMs } from '../command-timeout.ts'
 import type { AlertQueue } from '../queue/queues.ts'
 import type { EndState } from './selection.ts'

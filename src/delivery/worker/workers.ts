@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import { settlesWithin } from '../../lib/time-limit.ts'
-import { duplicateRedis, type RedisClient } from '../../store/redis.ts'
+import { duplicateRedis, type RedisClient } from '../../store/connection/redis.ts'
 import type { AlertJob } from '../queue/queues.ts'
 import { checkStalled, TakenJobs } from './stalled-check.ts'
 import { endMsMax, recordMsMax } from './stop-times.ts'

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
-import { findServer } from '../../../src/store/embedded-paths.ts'
+import { findServer } from '../../../src/store/connection/embedded-paths.ts'
 import { alertmanagerVersion } from './alertmanager.ts'
 import { nodeRedVersion } from './node-red.ts'
 
