@@ -900,9 +900,17 @@ describe('the page lives', () => {
     const { page } = await open(`${url}/`)
     await page.locator('.alerts .meta a[href^="/alerts/"]').first().click()
     await page.locator('header.story').waitFor()
-    await page.route(`${url}/`, (route) => route.abort(), { times: 1 })
+    let requests = 0
+    const { promise: seen, resolve: goOn } = Promise.withResolvers<void>()
+    await page.route(`${url}/`, async (route) => {
+      requests += 1
+      if (requests === 1) return route.abort()
+      await seen
+      return route.continue()
+    })
     await page.goBack()
     await page.getByRole('alert').waitFor()
+    goOn()
     await page.locator('ol.alerts').waitFor()
     expect(await page.getByRole('alert').isVisible()).toBe(false)
   })
