@@ -39,6 +39,8 @@ interface Pages {
   readonly startMs: number
   readonly next: number
   readonly last: number
+  /** How many pages there were when they were read before. */
+  readonly before?: number
   /** How many instruments were bought by their own call since then. */
   readonly alone: number
   /** Every row so far named its instrument, so the API has nothing of an instrument that is on no page. */
@@ -132,8 +134,7 @@ async function buyPages(
   options: BuyerOptions,
 ): Promise<{ readonly pages: Pages; readonly left: readonly PendingRequest[] } | undefined> {
   const { call, names } = options
-  const last = before.next === 1 || open.length < bulk.from ? before.next : before.last
-  const count = Math.min(pagesAtOnceMax, last - before.next + 1)
+  const count = lastAtOnce(bulk, before, open.length) - before.next + 1
   const settled = new Set<PendingRequest>()
   const read = await Promise.all(
     Array.from({ length: count }, async (_, at) => {
@@ -158,6 +159,18 @@ async function buyPages(
 }
 
 const pagesAtOnceMax = 3
+
+/**
+ * Only the first page says how many there are. Where it is known how many there were, and most of so many instruments cannot be on the
+ * first, nobody waits for what that says: all are read at the same time.
+ */
+function lastAtOnce({ from }: Bulk, { next, last, before }: Pages, instruments: number): number {
+  if (next > 1) return instruments < from ? next : Math.min(last, next + pagesAtOnceMax - 1)
+  return before !== undefined && instruments >= manyAPage * before ? Math.min(before, allAtOnceMax) : next
+}
+
+const manyAPage = 2
+const allAtOnceMax = 20
 
 /** Returns the requests that the page has settled. */
 async function keepRows(
@@ -210,11 +223,15 @@ async function pagesRead({ name, calls, cache, clock }: BuyerOptions): Promise<P
   const pages = kept?.value
   // That the pages list the whole market is believed for no longer than that one instrument is absent.
   if (isPages(pages) && Math.abs(nowMs - pages.startMs) < Math.min(calls.freshMs, absentFreshMs)) return pages
-  return firstPage({ clock })
+  return { ...firstPage({ clock }), ...(isPages(pages) && isCounted(pages) ? { before: pages.last } : {}) }
 }
 
 function firstPage({ clock }: Pick<BuyerOptions, 'clock'>): Pages {
   return { startMs: clock.now(), next: 1, last: Number.MAX_SAFE_INTEGER, alone: 0, complete: true }
+}
+
+function isCounted({ last }: Pages): boolean {
+  return last < Number.MAX_SAFE_INTEGER
 }
 
 /** Whether trade may have moved many rows to other pages since the first of several was read. */

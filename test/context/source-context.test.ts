@@ -153,6 +153,26 @@ describe('what is bought', () => {
     expect([market.atOnce(), market.units()]).toEqual([3, 4])
   })
 
+  it('comes by all pages at the same time where it is known how many there were, for no more units', async () => {
+    const market = await startMarket(520)
+    market.behave('/board', { delayMs: 200 })
+    const places = Array.from({ length: 13 }, (_, at) => 42 * at)
+    const first = contextOf(market, { deadline: '10s' })
+    await Promise.all(places.map((index) => first.find(index, ['price'])))
+    expect([market.atOnce(), market.units()]).toEqual([3, 6])
+    const clock = { ...systemClock, now: () => Date.now() + 3_600_000 }
+    const later = contextOf(market, { deadline: '10s', clock, prefix: first.prefix })
+    const seenAtMs = clock.now()
+    const found = await Promise.all(places.map((index) => later.find(index, ['price'], { seenAtMs })))
+    expect(found.map(whyOf)).toEqual(places.map(() => ({})))
+    expect([market.atOnce(), market.units()]).toEqual([6, 12])
+    // Of a few instruments the first page may have all.
+    const evenLater = { ...systemClock, now: () => Date.now() + 7_200_000 }
+    const few = contextOf(market, { deadline: '10s', clock: evenLater, prefix: first.prefix })
+    await Promise.all([5, 6, 7, 8].map((index) => few.find(index, ['price'], { seenAtMs: evenLater.now() })))
+    expect(market.units()).toBe(13)
+  })
+
   it('comes by searches again where the first page shows that more pages are left than instruments', async () => {
     const market = await startMarket(1_020)
     const { find } = contextOf(market)
