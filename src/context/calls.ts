@@ -72,7 +72,8 @@ const priceFreshMs = 20_000
 const filingFreshMs = 5_000
 /** Sessions of a chart: about three months. */
 const chartDays = 60
-const macroDays = 30
+/** A monthly series shows its latest month weeks after the end of it, and the one that is overdue later still. */
+const macroDays = 120
 
 const callsOfKinds: Readonly<Record<ContextKind, ContextCalls>> = {
   price: {

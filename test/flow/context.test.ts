@@ -100,6 +100,20 @@ describe('a route with context', () => {
     expect(await total('chart', 'cached')).toBe(1)
   })
 
+  it('has the latest value of a monthly series, which may be months old', async () => {
+    const sandbox = await startSandbox()
+    const hook = await startWebhookReceiver()
+    const names = ['macro:cpi', 'macro:policy_rate'] as const
+    const routes = `[{ sinks: [hook], context: [${names.map((name) => `"${name}"`).join(', ')}] }]`
+    await startApp(configOf(sandbox.url, { hook: hook.url }, { routes }))
+    await until('the first poll', () => sandbox.requests.length > 0)
+    sandbox.fire({ symbol: 'فولاد', slug: 'foolad' })
+    const { context } = bodyOf((await hook.received(1))[0]).data
+    const value = { date: expect.any(String), value: expect.any(Number) }
+    for (const name of names)
+      expect(context?.[name]?.data).toMatchObject([{ points: expect.arrayContaining([value]) }])
+  })
+
   it.each([
     ['of one time', 0],
     ['three seconds ahead of the sender', 3_000],
