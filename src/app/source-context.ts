@@ -60,7 +60,8 @@ export function contextOfSource(
     const token = tokenOf(config)
     if (token !== undefined && known?.token !== token) {
       const accountHash = hashAccount(prefix, config.baseUrl, token)
-      known = { token, accountHash, cache: createContextCache({ redis, prefix, source, accountHash }) }
+      const cache = createContextCache({ redis, prefix, source, account, accountHash })
+      known = { token, accountHash, cache }
     }
     return token === undefined ? undefined : known
   }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { parseJson } from '../alert/json-number.ts'
 import type { RedisClient } from './connection/redis.ts'
-import { contextKeys } from './context-keys.ts'
+import { contextBurstKey, contextKeys } from './context-keys.ts'
 
 /**
  * What was bought of the API's other endpoints for alerts of one source, shared by all replicas: each value once, until it is
@@ -38,12 +38,15 @@ export function createContextCache(options: {
   readonly redis: RedisClient
   readonly prefix: string
   readonly source: string
+  /** As the config names it: sources of one account have one limit for a burst. */
+  readonly account?: string | undefined
   /** Of the account, see `hashAccount`: valuations are the caller's own. */
   readonly accountHash: string
   readonly limits?: ContextCacheLimits
 }): ContextCache {
-  const { redis, limits = contextCacheLimits } = options
-  const { values, times, burst, lockOf } = contextKeys(options.prefix, options.source, options.accountHash)
+  const { redis, prefix, source, limits = contextCacheLimits } = options
+  const { values, times, lockOf } = contextKeys(prefix, source, options.accountHash)
+  const burst = contextBurstKey(prefix, source, options.account)
   return {
     async read(fields) {
       if (fields.length === 0) return []

@@ -1,6 +1,6 @@
 import { hashTag } from './keys.ts'
 
-/** The keys of what was bought for alerts of one source, under the hash of its account. */
+/** The keys of what was bought for alerts of one source, under the hash of its token. */
 interface ContextKeys {
   /**
    * HASH, `<name> <instrument>` → when it was bought (ms) and its JSON, or why there is none; and `bytes`, how many all of them
@@ -9,8 +9,6 @@ interface ContextKeys {
   readonly values: string
   /** ZSET, the fields of `values` → when each was bought (ms), by which it is trimmed. Lost alone: `values` expires a day later. */
   readonly times: string
-  /** STRING, units that context has used in these minutes. Expires at their end. Lost: a burst may use as many once more. */
-  readonly burst: string
   /** STRING, the token of the process that buys this. Expires when it is not released. Lost: it may be bought twice. */
   lockOf(what: string): string
 }
@@ -20,7 +18,15 @@ export function contextKeys(prefix: string, source: string, accountHash: string)
   return {
     values: `${root}:values`,
     times: `${root}:times`,
-    burst: `${root}:burst`,
     lockOf: (what) => `${root}:lock:${what}`,
   }
+}
+
+/**
+ * STRING, units that context has used in these minutes, of all sources that count in one ledger. Expires at their end. Lost: a burst
+ * may use as many once more.
+ */
+export function contextBurstKey(prefix: string, source: string, account: string | undefined): string {
+  const spender = account === undefined ? `source:${source}` : `account:${account}`
+  return `${hashTag(prefix)}:${spender}:context-burst`
 }

@@ -51,6 +51,7 @@ interface Options {
   readonly dayLeftMs?: number
   /** Two sources of one account poll so. */
   readonly every?: string
+  readonly of?: 'main' | 'spare'
   readonly clock?: Clock
 }
 
@@ -64,15 +65,15 @@ function contextOf(market: Market, options: Options = {}) {
     tokenFile,
   } = options
   const tokenField = tokenFile === undefined ? `token: ${token}` : `tokenFile: ${tokenFile}`
-  const { every } = options
+  const { every, of = 'main' } = options
   const source = `{ baseUrl: "${market.url}", ${tokenField}, budget: { unitsPerDay: ${units} }, context: { unitsShare: ${unitsShare}, deadline: ${deadline} }${every === undefined ? '' : `, account: desk, poll: { every: ${every} }`} }`
   const config = configOf(`
     redis: { url: "${redis.url}" }
     sources: { main: ${source}${every === undefined ? '' : `, spare: ${source}`} }
     sinks: { hook: { type: webhook, url: "https://hooks.example.com" } }
     routes: [{ sinks: [hook] }]`)
-  const main = config.sources['main']
-  if (main === undefined) throw new Error('no source')
+  const own = config.sources[of]
+  if (own === undefined) throw new Error('no source')
   const endMs = Date.now() + (options.dayLeftMs ?? 43_200_000)
   const budgetDay = () => ({ key: 'today', startMs: endMs - 86_400_000, endMs })
   const captured = captureLog()
@@ -80,7 +81,7 @@ function contextOf(market: Market, options: Options = {}) {
     ...{ redis: commands, prefix, source: 'main', unitsPerDay: units, requestsPerMinute: 240, budgetDay },
   })
   const metrics = createMetrics({ version: 'test', node: 'test' })
-  const context = contextOfSource('main', main, {
+  const context = contextOfSource(of, own, {
     ...{
       prefix,
       ledger,
@@ -102,12 +103,12 @@ function contextOf(market: Market, options: Options = {}) {
     names: readonly ContextName[],
     more: { seenAtMs?: number; mayBuy?: boolean; waitMs?: number; waitMsMax?: number } = {},
   ) => context.find(alertOf(index), names, { seenAtMs: Date.now(), mayBuy: true, signal: never, ...more })
-  const own = { redis: commands, prefix, source: 'main' }
+  const main = { redis: commands, prefix, source: 'main' }
   /** As a process that polls has it. */
   const budget = () =>
     new GrantedBudget(
-      { ...own, ledger, budgetDay, clock: systemClock, log: captured.log, unitsPerDay: units },
-      createGrantStore(own),
+      { ...main, ledger, budgetDay, clock: systemClock, log: captured.log, unitsPerDay: units },
+      createGrantStore(main),
     )
   return { find, ledger, captured, prefix, context, metrics, budget }
 }
@@ -739,6 +740,17 @@ describe('the units', () => {
     for (const index of [1, 2, 3]) whys.push(whyOf(await find(index, ['chart'])))
     expect(whys).toEqual([{}, {}, { chart: 'burst' }])
     expect(market.units()).toBe(4)
+  })
+
+  it('of a burst are those of the account, however many sources have it, and whatever token', async () => {
+    const market = await startMarket(10)
+    const desk = { prefix: freshPrefix(), units: 1_000, every: '15m' }
+    const { find } = contextOf(market, desk)
+    for (const index of [1, 2]) expect(whyOf(await find(index, ['chart']))).toEqual({})
+    for (const other of [{ of: 'spare' }, { token: 'two' }, { of: 'spare', token: 'two' }] as const) {
+      const found = await contextOf(market, { ...desk, ...other }).find(3, ['chart'])
+      expect([other, whyOf(found)]).toEqual([other, { chart: 'burst' }])
+    }
   })
 
   it('of context are none where a tenth of the minute is left, which is for polls', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { contextKeys } from '../../src/store/context-keys.ts'
+import { contextBurstKey, contextKeys } from '../../src/store/context-keys.ts'
 import {
   leaseKey,
   namesFoundKey,
@@ -53,6 +53,8 @@ function allKeys(prefix: string, name: string): string[] {
       ...contextKeys(prefix, name, 'account'),
       lockOf: contextKeys(prefix, name, 'account').lockOf('price *'),
     }),
+    contextBurstKey(prefix, name, undefined),
+    contextBurstKey(prefix, 'main', name),
     sinkQuartersKey(prefix, name),
     leaseKey(prefix, name),
     throttleKey(prefix, name),
