@@ -1,3 +1,5 @@
+import type { Scene } from './data/scene.ts'
+import { isInScreen } from './data/screener.ts'
 import { shownOf } from './data/shown.ts'
 import { type Listing, type Screen, screens, watched } from './market.ts'
 import { createRandom, type Random } from './random.ts'
@@ -26,14 +28,15 @@ export function createGenerator(seed: number): Generator {
     rules: watches.map(toRule).reverse(),
     alert(id, firedAtMs, ruleId) {
       const watch = watches.find((each) => each.ruleId === ruleId) ?? random.pick(watches)
-      const subject = toSubject(watch, random)
+      const scene = { seed, nowMs: firedAtMs }
+      const subject = toSubject(watch, scene, random)
       const { instrument } = subject
       return {
         id,
         kind: subject.kind,
         symbol: instrument?.symbol ?? null,
         slug: instrument?.slug ?? null,
-        ...alertText(subject, (of) => shownOf(of, { seed, nowMs: firedAtMs }), random),
+        ...alertText(subject, (of) => shownOf(of, scene), random),
         url: `https://market.example.com/${instrument ? `instruments/${instrument.slug}` : 'screens'}?alert=${id}`,
         ruleIds: ruleIds(watch, watches, random),
         firedAt: isoSeconds(firedAtMs),
@@ -45,9 +48,12 @@ export function createGenerator(seed: number): Generator {
   }
 }
 
-function toSubject({ on }: Watch, random: Random): Subject {
+/** An instrument that entered a screen is one that the screener shows in it, too. */
+function toSubject({ on }: Watch, scene: Scene, random: Random): Subject {
   if (on.kind !== 'screen') return on
-  return { ...on, instrument: random.next() < 0.7 ? random.pick(watched) : null }
+  if (random.next() >= 0.7) return { ...on, instrument: null }
+  const [first, ...more] = watched.filter((each) => isInScreen(on.screen.id, each, scene))
+  return { ...on, instrument: first === undefined ? null : random.pick([first, ...more]) }
 }
 
 /** The rule that fired and, now and then, another one that watches the same instrument. */

@@ -154,6 +154,15 @@ it('three hundred instruments show the same figures on every endpoint', async ()
       expect([symbol, months]).toEqual([symbol, expect.arrayContaining([figure(payload[0])])])
   }
 
+  // An instrument that entered a screen now is one that a run of this screen shows.
+  const entered = sandbox.fireMany(500).filter(({ kind, symbol }) => kind === 'screen' && symbol !== null)
+  expect(entered.length).toBeGreaterThan(5)
+  for (const [screenId, alerts] of Map.groupBy(entered, ({ payload }) => figure(payload[0]))) {
+    const { rows } = await run({ screenId })
+    const symbols = alerts.map(({ symbol }) => symbol)
+    expect(rows.map(({ symbol }) => symbol)).toEqual(expect.arrayContaining(symbols))
+  }
+
   async function closesOf(name: string, days = 40) {
     const prices = await ask<{ data: { points: Row[] } }>(
       `instruments/${encodeURIComponent(name)}/prices?days=${days}`,

@@ -96,6 +96,12 @@ export function runScreen(run: ScreenRun, scene: Scene): RunOutcome {
   return { kind: 'result', data: { matched: matched.length, shown: rows.length, rowCap, rows } }
 }
 
+/** Whether a run of this saved screen would show the instrument. */
+export function isInScreen(screenId: number, instrument: Listing, scene: Scene): boolean {
+  const screen = savedConditions[screenId]
+  return screen !== undefined && passes(readings(instrument, scene), screen)
+}
+
 function passes(known: Readings, { match = 'all', conditions }: ConditionSet): boolean {
   const holds = ({ field, operator, value }: Condition) => {
     const reading = known(field)
