@@ -54,7 +54,7 @@ export type SkipReason =
   | 'resting' // the endpoint, or its answer of this instrument, failed or was slow a moment ago
   | 'too_large' // the answer is larger than a message should carry
   | 'retry' // only the first attempt buys
-  | 'unavailable' // Redis did not answer, or the bridge is stopping
+  | 'unavailable' // Redis did not answer, the token is of another account, or the bridge is stopping
 
 export interface AlertContext {
   /** By its name: the answer's own fields, as they came. */

@@ -4,10 +4,12 @@ import { createSourceContext, type SourceContext } from '../context/source-conte
 import { createSpending } from '../context/spending.ts'
 import { createFeedClient } from '../feed/client.ts'
 import { budgetTeacher } from '../poller/budget.ts'
+import { foreignFeed } from '../poller/leader.ts'
 import { type ContextCache, createContextCache } from '../store/context-cache.ts'
 import { createGrantStore } from '../store/ledger/grant.ts'
 import type { Ledger } from '../store/ledger/ledger.ts'
 import { hashAccount } from '../store/source/source-data.ts'
+import { createSourceStatus } from '../store/source/source-status.ts'
 import type { RuntimeTools } from './tools.ts'
 
 interface ContextTools extends Omit<RuntimeTools, 'drawer'> {
@@ -53,6 +55,7 @@ export function contextOfSource(
     unitsShare: context.unitsShare,
     polls: () => slowestPaces(sharing(source)),
   })
+  const status = createSourceStatus({ redis, prefix, source })
   let known:
     | { readonly token: string; readonly accountHash: string; readonly cache: ContextCache }
     | undefined
@@ -70,6 +73,11 @@ export function contextOfSource(
     feed,
     cacheNow,
     spending,
+    async isForeign() {
+      // Of the process that polls, which may be another one.
+      const { state, reason } = (await status.load()) ?? {}
+      return state === 'stopped' && reason === foreignFeed
+    },
     clock,
     log,
     metrics,

@@ -18,6 +18,8 @@ export interface PurchaseOptions {
   readonly feed: Pick<FeedClient, 'askExactly' | 'tokenTrouble'>
   readonly cache: ContextCache
   readonly spending: Spending
+  /** Whether polls are stopped since the token shows the feed of another account. Rejects where Redis fails. */
+  readonly isForeign: () => Promise<boolean>
   readonly names: ReadingNames
   /** An answer that takes longer comes too late for the alert that waits for it. */
   readonly deadlineMs: number
@@ -57,9 +59,10 @@ export class Purchases {
     of: Instrument | undefined,
     health: EndpointHealth,
   ): Promise<Bought<T>> {
-    const { feed, cache, spending, names, closing, clock, deadlineMs } = this.#options
+    const { feed, cache, spending, isForeign, names, closing, clock, deadlineMs } = this.#options
     if (this.#isRefused(call.scope)) return { ok: false, why: 'scope' }
-    if (closing.aborted || feed.tokenTrouble()) return { ok: false, why: 'unavailable' }
+    if (closing.aborted || feed.tokenTrouble() || (await isForeign()))
+      return { ok: false, why: 'unavailable' }
     const taken = await spending.take(call.units, cache)
     if (!taken.ok) {
       const { why } = taken

@@ -241,11 +241,11 @@ export function describeFailure(error: Error, atMs: number): NonNullable<PollerS
   return { atMs, code, message: redisErrorText(error) }
 }
 
+export const foreignFeed = 'the token shows another feed than the one that is stored for this source'
+
 /** Why a person is needed, or undefined. */
 function stopReason(result: PollResult, { feedError }: CallTally): string | undefined {
-  if (result.stopped === 'foreign_feed') {
-    return 'the token shows another feed than the one that is stored for this source'
-  }
+  if (result.stopped === 'foreign_feed') return foreignFeed
   return feedError && needsPerson(feedError.code) ? feedError.message : undefined
 }
 

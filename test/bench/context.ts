@@ -154,6 +154,7 @@ function contextIn(world: World): (instrument: number) => Promise<AlertContext> 
     ...{ source: 'bench', feed: marketApi(), spending, clock, metrics, names: {}, deadlineMs: 2_000 },
     ...{ closing: new AbortController().signal, log: createLogger({ level: 'silent' }) },
     cacheNow: () => ({ accountHash: 'bench', cache }),
+    isForeign: async () => false,
   })
   return (instrument) => {
     const parsed = parseRow('bench', { id: instrument + 1, ...instrumentAt(instrument) })

@@ -114,6 +114,38 @@ describe('a route with context', () => {
       expect(context?.[name]?.data).toMatchObject([{ points: expect.arrayContaining([value]) }])
   })
 
+  it('asks nothing while the source is stopped, since its token shows the feed of another account', async () => {
+    const sandbox = await startSandbox({ firstId: 10_000 })
+    const hook = await startWebhookReceiver()
+    const text = configOf(
+      sandbox.url,
+      { hook: hook.url },
+      { routes: '[{ sinks: [hook], context: [chart, ownership] }]' },
+    ).replace('type: webhook', 'type: webhook, rateLimit: { max: 1, per: 4s }')
+    const { url } = await startApp(text, { role: 'poller' })
+    await startApp(text, { role: 'sender' })
+    await until('the first poll', () => sandbox.requests.length > 0)
+    sandbox.fire({ symbol: 'فولاد', slug: 'foolad' })
+    await hook.received(1)
+    sandbox.fire({ symbol: 'خودرو', slug: 'khodro' })
+    const asked = sandbox.requests.length
+    await until('the second alert is found', () => sandbox.requests.length > asked + 2)
+    sandbox.switchAccount('another', 300)
+    const state = 'alert_bridge_source_state{source="main",state="stopped"}'
+    await until('the source is stopped', async () => (await metric(url, state)) === 1)
+    const calls = () => sandbox.requests.filter(({ path }) => /prices|ownership/.test(path)).length
+    const before = calls()
+    const { context } = bodyOf((await hook.received(2))[1]).data
+    const why = 'unavailable'
+    expect(context).toEqual({
+      skipped: [
+        { what: 'chart', why },
+        { what: 'ownership', why },
+      ],
+    })
+    expect(calls()).toBe(before)
+  })
+
   it.each([
     ['of one time', 0],
     ['three seconds ahead of the sender', 3_000],
