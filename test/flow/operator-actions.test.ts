@@ -4,6 +4,7 @@ import type { AuditRow } from '../../src/admin/audit-view.ts'
 import type { AlertStory } from '../../src/admin/delivery-view.ts'
 import type { StatusView } from '../../src/admin/status-view.ts'
 import { describeAlert } from '../../src/cli/deliveries.ts'
+import { parseConfig } from '../../src/config/load.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { queuePrefix, sourceKeys } from '../../src/store/keys.ts'
 import { idempotencyKey } from '../../src/store/operator-keys.ts'
@@ -217,10 +218,42 @@ it('who tries a sink that rests while nothing waits for it is told so, and the n
   const headers = { authorization: `Bearer ${adminToken}` }
   const tried = await fetch(`${url}/api/v1/sinks/hook/probe`, { method: 'POST', headers })
   expect([tried.status, ((await tried.json()) as { detail: string }).detail]).toEqual([
-    ...[409, 'No alert waits for hook, so none can be sent now: the next one that comes is sent at once.'],
+    ...[409, 'No alert for hook is due, so none is sent now: the next one that is due is sent at once.'],
   ])
   sandbox.fire()
   await until('it takes alerts again', async () => (await sinkNow())?.state === 'active')
+}, 90_000)
+
+it('who tries a sink that rests while its alerts wait for their digest is not told that none wait, or that the next is sent at once', async () => {
+  const sandbox = await startSandbox({ history: 5 })
+  const prefix = freshPrefix()
+  const config = (digest: string) =>
+    bridgeConfig({
+      ...{ redis, prefix, feed: sandbox.url, sinks: { hook: 'http://127.0.0.1:1/' } },
+      sink: 'allowPrivateNetworks: true, retry: { attempts: 1, initialDelay: 1s, maxDelay: 1s }',
+    }).replace(
+      /hook: \{ type: webhook, url: "[^"]*"/,
+      `hook: { type: email, smtp: "smtp://127.0.0.1:1", from: a@example.com, to: [b@example.com]${digest}`,
+    )
+  let text = config('')
+  const { app, url } = await startApp(text, { load: () => parseConfig(text, { env: {}, folder: '/' }) })
+  const sinkNow = async () => (await api<StatusView>(url, '/api/v1/status')).sinks[0]
+  await until('all are dead', async () => (await sinkNow())?.dead === 5, 60_000)
+  text = config(', digest: 1d')
+  expect(await app.reload()).toEqual({ ok: true })
+  const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+  const post = (path: string) =>
+    fetch(`${url}/api/v1/${path}`, { method: 'POST', headers, body: JSON.stringify({ all: true }) })
+  const tried = async () => {
+    const answer = await fetch(`${url}/api/v1/sinks/hook/probe`, { method: 'POST', headers, body: '{}' })
+    return [answer.status, ((await answer.json()) as { detail: string }).detail]
+  }
+  const refusal = 'No alert for hook is due, so none is sent now: the next one that is due is sent at once.'
+  expect(await tried()).toEqual([409, refusal])
+  expect(await (await post('dead-letters/retry')).json()).toMatchObject({ retried: 5 })
+  await until('they wait for their digest', async () => (await sinkNow())?.delayed === 5)
+  expect(await sinkNow()).toMatchObject({ state: 'open', waiting: 0 })
+  expect(await tried()).toEqual([409, refusal])
 }, 90_000)
 
 it('rows that were quarantined after an order to drop them all had broken off are not dropped when it is sent again', async () => {

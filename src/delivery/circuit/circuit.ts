@@ -211,7 +211,8 @@ export class Circuit {
     // What is on its way began before the pause: only then is a probe sought.
     if (sending() === 0 && !(await seekProbe(queue, 0)))
       throw new UserError(
-        `No alert waits for ${sink}, so none can be sent now: the next one that comes is sent at once.`,
+        // Others may wait for their digest, or because the sink asked for a pause.
+        `No alert for ${sink} is due, so none is sent now: the next one that is due is sent at once.`,
       )
     if (this.isOpen && !this.#stopped) this.#probe.order()
   }
