@@ -214,6 +214,27 @@ describe('a sink that is down when a process ends', () => {
     await until('all delivered', async () => (await queues.queue('hook').getCompletedCount()) === 9)
     expect(living.states()[0]?.breaker).toBe('closed')
   })
+
+  it('is known to be back where a probe is ordered of a process that did not send the last alert, though none is left to send', async () => {
+    const { queues, sender } = rig(server, ['hook'])
+    const sink = testSink('hook', () => unavailable)
+    // By itself a process would look again after ten minutes.
+    const setup = { settings: { retry: hourly }, tuning: { faultsToOpen: 3, probePauseMsMax: 600_000 } }
+    const both = [sender([sink], setup)]
+    const isOpen = (each: (typeof both)[number]) => each.states()[0]?.breaker === 'open'
+    await queues.enqueue(jobs('hook', 1, 3))
+    const queue = queues.queue('hook')
+    await until('open', async () => both.every(isOpen) && (await queue.getDelayedCount()) === 3)
+    for (const id of ['main.1', 'main.2']) await queue.remove(id)
+    both.push(sender([sink], setup))
+    await until('the second knows', () => both.every(isOpen))
+    sink.answer = () => delivered
+    await both[0]?.probe('hook')
+    await until('one knows that it is back', () => !both.every(isOpen))
+    const [other] = both.filter(isOpen)
+    await expect(other?.probe('hook')).rejects.toThrow('No alert for hook is due')
+    await until('both know', () => !both.some(isOpen))
+  })
 })
 
 it('a sink that is back is not taken for down again by what Redis had stored, where that comes back without its last second', async () => {

@@ -209,12 +209,12 @@ export class Circuit {
     await within(commandTimeoutMs, 'ending the hold', queue.removeRateLimitKey())
     if (this.isOpen) this.#heldUntilMs = 0
     // What is on its way began before the pause: only then is a probe sought.
-    if (sending() === 0 && !(await seekProbe(queue, 0)))
-      throw new UserError(
-        // Others may wait for their digest, or because the sink asked for a pause.
-        `No alert for ${sink} is due, so none is sent now: the next one that is due is sent at once.`,
-      )
+    const isFound = sending() > 0 || (await seekProbe(queue, 0))
+    // Also where there is none: another process may have found that the sink answers.
     if (this.isOpen && !this.#stopped) this.#probe.order()
+    // Others may wait for their digest, or because the sink asked for a pause.
+    const why = `No alert for ${sink} is due, so none is sent now: the next one that is due is sent at once.`
+    if (!isFound) throw new UserError(why)
   }
 
   #now(): ClockReading {
