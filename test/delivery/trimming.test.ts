@@ -59,3 +59,31 @@ it('records are kept for as long as the present config says, not that of the day
   retention = { ageMs: dayMs, count: 10_000 }
   expect(await leftAfter(2)).toEqual([])
 })
+
+it('where the config lowers how many are kept, no acknowledgement holds Redis for longer than the thousand oldest take', async () => {
+  const { queues, sender } = rig(server, ['hook'])
+  const redis = server.client()
+  const queue = queues.queue('hook')
+  const old = Array.from({ length: 12_500 }, (_, at) => [Date.now() - 1_000_000 + at, `main.${at + 1_001}`])
+  await redis.zadd(queue.toKey('completed'), ...old.flat())
+  const [nowMs, setup] = [performance.now.bind(performance), { retention: () => ({ ageMs: 1, count: 100 }) }]
+  sender([testSink('hook')], { more: setup })
+  let aheadMs = 0
+  vi.spyOn(performance, 'now').mockImplementation(() => nowMs() + aheadMs)
+  onTestFinished(() => void vi.restoreAllMocks())
+  const keptAfter = async (id: number) => {
+    await queues.enqueue(jobs('hook', id, id))
+    await until(
+      'it is sent',
+      async () => (await redis.zscore(queue.toKey('completed'), `main.${id}`)) !== null,
+    )
+    aheadMs += 60_000
+    return queue.getCompletedCount()
+  }
+  // With the alert itself, which is one more each time.
+  expect([await keptAfter(1), await keptAfter(2), await keptAfter(3), await keptAfter(4)]).toEqual([
+    ...[11_501, 10_502, 10_000, 10_000],
+  ])
+  expect(await redis.zscore(queue.toKey('completed'), 'main.1001')).toBeNull()
+  expect(await redis.zscore(queue.toKey('completed'), 'main.13500')).not.toBeNull()
+})

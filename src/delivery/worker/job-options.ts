@@ -1,3 +1,5 @@
+import { within } from '../../lib/time-limit.ts'
+import { commandTimeoutMs } from '../command-timeout.ts'
 import { recordsMax } from '../queue/attempt-record.ts'
 import { type Retention, recordsKept } from '../queue/queues.ts'
 
@@ -14,18 +16,30 @@ export const jobOptions = {
 
 /**
  * Which records stay when the next acknowledgement is recorded: false where it deletes none. One in a hundred, and one a minute, deletes
- * those that are too old or too many: at most 1,000 of them, which is more than come between two of these.
+ * those that are too old or too many: at most 1,000 of them, which is more than come between two of these. `countKept`: how many
+ * records there are. Never rejects.
  */
-export function trimming(retention: () => Retention): () => ReturnType<typeof recordsKept> | false {
+export function trimming(
+  retention: () => Retention,
+  countKept: () => Promise<number>,
+): () => Promise<ReturnType<typeof recordsKept> | false> {
   let [acknowledged, trimmedMs] = [0, Number.NEGATIVE_INFINITY]
-  return () => {
+  return async () => {
     acknowledged += 1
     if (acknowledged < trimEvery && performance.now() - trimmedMs < trimEveryMs) return false
     acknowledged = 0
     trimmedMs = performance.now()
-    return recordsKept(retention())
+    try {
+      const kept = await within(commandTimeoutMs, 'counting records', countKept())
+      const { age, count } = recordsKept(retention())
+      // BullMQ itself limits only how many it deletes for their age. After the config lowered the count, Redis did nothing else meanwhile.
+      return { age, count: Math.max(count, kept + 1 - trimMax) }
+    } catch {
+      return false
+    }
   }
 }
 
 const trimEvery = 100
 const trimEveryMs = 60_000
+const trimMax = 1_000

@@ -42,7 +42,7 @@ export interface WorkerOptions {
 export function openWorker(options: WorkerOptions): AlertWorker {
   const { sink, settings, tuning, log } = options
   const { max, per } = settings.rateLimit
-  const recordsToKeep = trimming(options.retention)
+  const recordsToKeep = trimming(options.retention, () => options.queue.getCompletedCount())
   const worker: AlertWorker = new Worker(
     sink,
     async (job, token) => {
@@ -50,7 +50,7 @@ export function openWorker(options: WorkerOptions): AlertWorker {
       guardGivingBack(worker, job, options)
       watchEnding(worker, job, options)
       const record = await options.process(job, token ?? '')
-      job.opts.removeOnComplete = recordsToKeep()
+      job.opts.removeOnComplete = await recordsToKeep()
       return record
     },
     {
