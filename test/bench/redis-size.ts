@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseRow } from '../../src/alert/alert.ts'
 import type { DeliveryJob } from '../../src/alert/job.ts'
-import { createQueues } from '../../src/delivery/queue/queues.ts'
+import { createQueues, type SinkQueues } from '../../src/delivery/queue/queues.ts'
 import { createSender } from '../../src/delivery/sender.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import type { Sink } from '../../src/sinks/sink.ts'
@@ -19,7 +19,8 @@ import { createMetrics } from '../../src/telemetry/metrics.ts'
  *   node test/bench/redis-size.ts [--ids N]
  *
  * N ids (1,000,000) of one source, and what the two steps of a poll with a hundred news cost Redis at 1,000, 10,000, … of them; then
- * 10,000 alerts that wait for one sink, and the same after they were sent.
+ * 10,000 alerts that wait for one sink and for three, and those of the one after they were sent. The redis-server is that on PATH: how much
+ * it needs depends on the allocator that it was built with.
  */
 const at = process.argv.indexOf('--ids')
 const idsMax = Number(at < 0 ? 1_000_000 : process.argv[at + 1])
@@ -33,11 +34,14 @@ const socket = join(folder, 'redis.sock')
 const server = spawn('redis-server', ['--port', '0', '--unixsocket', socket, '--dir', folder, '--save', ''], {
   stdio: 'ignore',
 })
+// Also where nobody reads what is printed any more.
+process.on('exit', () => server.kill('SIGKILL'))
 const log = createLogger({ level: 'silent' })
 const connect = (profile: RedisProfile) => connectRedis({ target: { url: `unix://${socket}` }, profile }, log)
 const redis = connect('blocking')
 const blocking = connect('blocking')
 try {
+  print(`Redis ${await info('server', 'redis_version')}, ${await info('memory', 'mem_allocator')}`)
   await measureIds()
   await measureAlerts()
 } finally {
@@ -76,10 +80,17 @@ async function measureIds(): Promise<void> {
 async function measureAlerts(): Promise<void> {
   const queues = createQueues({ redis, prefix, sinks: ['hook'] })
   const start = await memory()
-  await queues.enqueue(Array.from({ length: alerts }, (_, index) => job(index + 1)))
-  const waiting = (await memory()) - start
+  const one = await measureWaiting(queues)
+  const several = createQueues({ redis, prefix: 'other', sinks: ['a', 'b', 'c'] })
+  const three = await measureWaiting(several)
+  await several.close()
+  await redis.del(await redis.keys('*{other}*'))
   const size = Buffer.byteLength(JSON.stringify(row(1)))
-  print(`waiting: ${Math.round(waiting / alerts)} bytes an alert and sink, of which its row is ${size}`)
+  // What a sink adds, and what an alert takes once for all its sinks.
+  const each = (three - one) / 2
+  print(
+    `waiting: ${one} bytes for one sink, ${three} for three: ${each} a sink, of which its row is ${size}, and ${one - each} once`,
+  )
   const sink: Sink = {
     name: 'hook',
     type: 'test',
@@ -123,22 +134,32 @@ function row(id: number): Record<string, unknown> {
   }
 }
 
-function job(id: number): DeliveryJob {
-  const parsed = parseRow('main', row(id))
-  if (!parsed.ok) throw new Error(parsed.reason)
-  return { sink: 'hook', alert: parsed.alert, seenAtMs: Date.now() }
+/** Bytes an alert that waits for all sinks of these queues. */
+async function measureWaiting(queues: SinkQueues): Promise<number> {
+  const before = await memory()
+  for (let id = 1; id <= alerts; id += 1_000) {
+    const some = Array.from({ length: 1_000 }, (_, index) => id + index)
+    await queues.enqueue(some.flatMap((each) => queues.sinks.map((sink) => job(each, sink))))
+  }
+  return Math.round(((await memory()) - before) / alerts)
 }
 
-async function info(section: string, field: string): Promise<number> {
-  return Number(new RegExp(`^${field}:([\\d.]+)`, 'm').exec(await redis.info(section))?.[1])
+function job(id: number, sink: string): DeliveryJob {
+  const parsed = parseRow('main', row(id))
+  if (!parsed.ok) throw new Error(parsed.reason)
+  return { sink, alert: parsed.alert, seenAtMs: Date.now() }
+}
+
+async function info(section: string, field: string): Promise<string> {
+  return new RegExp(`^${field}:(\\S+)`, 'm').exec(await redis.info(section))?.[1] ?? ''
 }
 
 async function memory(): Promise<number> {
-  return info('memory', 'used_memory')
+  return Number(await info('memory', 'used_memory'))
 }
 
 async function usedCpuMs(): Promise<number> {
-  return 1_000 * ((await info('cpu', 'used_cpu_user')) + (await info('cpu', 'used_cpu_sys')))
+  return 1_000 * (Number(await info('cpu', 'used_cpu_user')) + Number(await info('cpu', 'used_cpu_sys')))
 }
 
 async function commandsRun(): Promise<number> {
