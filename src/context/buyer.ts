@@ -39,7 +39,9 @@ interface Pages {
   readonly startMs: number
   readonly next: number
   readonly last: number
-  /** How many pages there were when they were read before. */
+  /** Whether those beyond the first were worth their units this time. */
+  readonly needed?: boolean
+  /** How many pages there were the time before, where it was so then. */
   readonly before?: number
   /** How many instruments were bought by their own call since then. */
   readonly alone: number
@@ -136,15 +138,20 @@ async function buyPages(
   const { call, names } = options
   const count = lastAtOnce(bulk, before, open.length) - before.next + 1
   const settled = new Set<PendingRequest>()
+  let onFirst = 0
   const read = await Promise.all(
     Array.from({ length: count }, async (_, at) => {
       const bought = await call(bulk.page(before.next + at))
-      if (bought.ok) for (const request of await keepRows(bulk, bought, open, options)) settled.add(request)
+      if (!bought.ok) return bought
+      const found = await keepRows(bulk, bought, open, options)
+      if (before.next + at === 1) onFirst = found.length
+      for (const request of found) settled.add(request)
       return bought
     }),
   )
   const left = open.filter((request) => !settled.has(request))
   let pages = before
+  let needed = before.next > 1
   for (const bought of read) {
     if (!bought.ok) {
       settleAll(left, bought.why === 'not_found' ? 'failed' : bought.why)
@@ -152,7 +159,8 @@ async function buyPages(
     }
     const { rows, lastPage } = bought.answer
     const complete = pages.complete && bulk.complete(rows, names)
-    pages = { ...pages, next: pages.next + 1, last: lastPage, complete }
+    if (pages.next === 1) needed = open.length - onFirst + before.alone >= lastPage - 1
+    pages = { ...pages, next: pages.next + 1, last: lastPage, complete, needed }
   }
   if (pages !== before) await keepPages(pages, options)
   return read.every(({ ok }) => ok) ? { pages, left } : undefined
@@ -161,8 +169,9 @@ async function buyPages(
 const pagesAtOnceMax = 3
 
 /**
- * Only the first page says how many there are. Where it is known how many there were, and most of so many instruments cannot be on the
- * first, nobody waits for what that says: all are read at the same time.
+ * Only the first page says how many there are. Where it is known how many there were, and the others were needed too, nobody waits for
+ * what the first says of so many instruments: all are read at the same time. What is traded most is on the first, and a desk may ask
+ * for little else: then that one is enough.
  */
 function lastAtOnce({ from }: Bulk, { next, last, before }: Pages, instruments: number): number {
   if (next > 1) return instruments < from ? next : Math.min(last, next + pagesAtOnceMax - 1)
@@ -223,7 +232,8 @@ async function pagesRead({ name, calls, cache, clock }: BuyerOptions): Promise<P
   const pages = kept?.value
   // That the pages list the whole market is believed for no longer than that one instrument is absent.
   if (isPages(pages) && Math.abs(nowMs - pages.startMs) < Math.min(calls.freshMs, absentFreshMs)) return pages
-  return { ...firstPage({ clock }), ...(isPages(pages) && isCounted(pages) ? { before: pages.last } : {}) }
+  const before = isPages(pages) && pages.needed && isCounted(pages) ? { before: pages.last } : {}
+  return { ...firstPage({ clock }), ...before }
 }
 
 function firstPage({ clock }: Pick<BuyerOptions, 'clock'>): Pages {

@@ -174,6 +174,30 @@ describe('what is bought', () => {
     expect(market.units()).toBe(13)
   })
 
+  it('costs a burst on instruments of the first page one unit, also where it is known how many pages there were', async () => {
+    const market = await startMarket(720)
+    // All that are asked for at the same time have come before the first is answered.
+    market.behave('/board', { delayMs: 200 })
+    const first = contextOf(market, { deadline: '10s' })
+    const ask = async (indexes: readonly number[], hours: number) => {
+      const clock = { ...systemClock, now: () => Date.now() + hours * 3_600_000 }
+      const { find } = contextOf(market, { deadline: '10s', clock, prefix: first.prefix })
+      const before = market.units()
+      const found = await Promise.all(
+        indexes.map((index) => find(index, ['price'], { seenAtMs: clock.now() })),
+      )
+      expect(found.map(whyOf)).toEqual(indexes.map(() => ({})))
+      return market.units() - before
+    }
+    const most = Array.from({ length: 20 }, (_, at) => 5 * at)
+    const all = Array.from({ length: 20 }, (_, at) => 37 * at)
+    expect([await ask(most, 0), await ask(most, 1)]).toEqual([1, 1])
+    // One of the whole market is followed by one of the first page: that one is read like the one before, the next is not.
+    expect([await ask(all, 2), await ask(all, 3), await ask(most, 4), await ask(most, 5)]).toEqual([
+      8, 8, 8, 1,
+    ])
+  })
+
   it('comes by searches again where the first page shows that more pages are left than instruments', async () => {
     const market = await startMarket(1_020)
     const { find } = contextOf(market)
