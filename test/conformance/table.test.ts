@@ -157,6 +157,13 @@ describe('the body of a screener run', () => {
       expect(run({ scope: { [key]: 'no such' } }).length).toBe(key === 'industry' ? 0 : 1)
   })
 
+  it('may name any screen and scope beside a screenId, since they are ignored there', () => {
+    const ignored = { screen: { match: 'some', conditions: conditions(25) }, scope: 'everything' }
+    expect(run({ screenId: 31, ...ignored })).toEqual([])
+    expect(run({ screenId: '31', ...ignored })).toEqual([expect.stringMatching(/^screenId: /)])
+    expect(run(ignored)).toHaveLength(2)
+  })
+
   it.each([
     [[], /^the body: expected object, found array/],
     [null, /^the body: expected object, found null/],

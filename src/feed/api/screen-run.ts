@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { isMapping } from '../../alert/json.ts'
 import { isFieldKey } from './field-keys.ts'
 
 /**
@@ -61,7 +62,8 @@ export type ScreenRun = z.input<typeof screenRun>
 
 /** What is wrong with a body, a sentence each, by its place. */
 export function bodyProblems(body: unknown): string[] {
-  const parsed = screenRun.safeParse(body)
+  const isSaved = isMapping(body) && body['screenId'] !== undefined
+  const parsed = screenRun.safeParse(isSaved ? { ...body, screen: undefined, scope: undefined } : body)
   if (parsed.success) return []
   return parsed.error.issues.map(({ path, message }) => {
     const words = message.replace(/^Invalid (input|option): /, '').replace(/, received /, ', found ')
