@@ -209,8 +209,14 @@ it('each parameter of a list leaves the rows, or the order, that it names', asyn
   // A saved screen has the whole market, whatever else the run names.
   const saved = await run({ screenId: 31 })
   expect(await run({ screenId: 31, scope: { group: 'fund' } })).toEqual(saved)
+  expect(await run({ screenId: 31, screen: 'none', scope: [] })).toEqual(saved)
   const { data } = await ask<{ data: { quota: Row; periods: Row[] } }>('instruments/foolad/statements')
   const filed = await all('filings?symbol=foolad&parsedOnly=true&')
   expect(data.quota).toEqual({ total: filed.length, shown: data.periods.length })
   expect(data.periods.length).toBeLessThan(filed.length)
+  for (const slug of ['foolad', 'gold-18k', 'gold-ounce']) {
+    const unitOf = async (what: string) =>
+      (await ask<{ data: Row }>(`instruments/${slug}/${what}`)).data['unit']
+    expect([slug, await unitOf('statements')]).toEqual([slug, await unitOf('prices')])
+  }
 }, 60_000)

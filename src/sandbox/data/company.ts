@@ -69,7 +69,7 @@ export function statementsOf(instrument: Listing, letterId: number | undefined, 
   return {
     symbol: instrument.symbol,
     slug: instrument.slug,
-    unit: 'rial',
+    unit: instrument.unit,
     quota: { total: chosen.length, shown: periods.length },
     periods: periods.map(({ id, periodEnd, periodMonths }) => ({ letterId: id, periodEnd, periodMonths })),
     rows: [
