@@ -88,6 +88,7 @@ const persianUnits = new Map([
   ['toman', 'تومان'],
   ['usd', 'دلار'],
   ['percent', 'درصد'],
+  ['index', 'شاخص'],
 ])
 
 const contextWords: Readonly<Record<Display['language'], ContextWords>> = {

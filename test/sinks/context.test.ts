@@ -80,6 +80,19 @@ describe('context', () => {
     },
   )
 
+  test('has its units in words of the language, as far as they are known', () => {
+    const context = contextOf({
+      'macro:cpi': [{ unit: 'index', points: [{ value: 320.5 }] }],
+      'macro:oil': [{ unit: 'barrel', points: [{ value: 2 }] }],
+    })
+    const shown = (display: Display) =>
+      contextFacts(context, display)
+        .map(({ value }) => value)
+        .join()
+    expect(shown(persianDisplay)).toMatch(/۳۲۰٫۵ شاخص.*۲ barrel/)
+    expect(shown(englishDisplay)).toMatch(/320.5 index.*2 barrel/)
+  })
+
   test('is in a card of Teams as a field each, with the columns of its chart', () => {
     const { teams } = texts({ alert: persian, context: whole }, persianDisplay)
     const facts = contextFacts(whole, persianDisplay, { firedAtMs: persian.firedAtMs })
