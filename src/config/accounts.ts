@@ -92,13 +92,17 @@ export const contextLeaves = { share: 0.1, units: 3 }
 
 /**
  * The units of a day that context can ever use beside the polls of an account. A learned pace plans to use all that is left, so that
- * what context leaves to polls at the start of a day it leaves to them all day long.
+ * what context leaves to polls at the start of a day it leaves to them all day long; a fixed one leaves it what is kept at the end.
  */
 export function contextBesidePolls(sharing: readonly SourceConfig[], units: number): number {
   const paces = slowestPaces(sharing)
-  const kept = learnedPaces(sharing) === 0 ? 0 : units * contextLeaves.share + contextLeaves.units
+  const isFixed = learnedPaces(sharing) === 0
+  const kept = (isFixed ? endLeavesMin : units * contextLeaves.share) + contextLeaves.units
   return Math.max(0, units - Math.ceil(slowestPolls(paces, units) + kept))
 }
+
+/** Of the share of `contextLeaves` a part is left until the end, and units are counted whole. */
+const endLeavesMin = 1
 
 const learnedShareMin = 0.05
 const dayMs = 86_400_000

@@ -212,7 +212,8 @@ function unaffordableContext({ routes, sources }: Config): Complaint[] {
               },
             ]
           const sharing = sharingWith(sources, source)
-          if (contextBesidePolls(sharing, unitsPerDay) >= units) return []
+          const besidePolls = contextBesidePolls(sharing, unitsPerDay)
+          if (besidePolls >= units) return []
           const [pace, remedy] = sharing.some(({ poll }) => poll.every !== undefined)
             ? [
                 'every',
@@ -224,7 +225,7 @@ function unaffordableContext({ routes, sources }: Config): Complaint[] {
           return [
             {
               path,
-              message: `${tooPoor}: polls come first, and poll.${pace} takes all ${unitsPerDay} a day`,
+              message: `${tooPoor}: polls come first, and poll.${pace} leaves ${besidePolls} of ${unitsPerDay} a day to context`,
               bare: true,
               remedy: `${remedy}, or leave ${name} out`,
             },

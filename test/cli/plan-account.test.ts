@@ -73,9 +73,9 @@ describe('plan --config of two sources of one account', () => {
     // 1,440 a day: an account of 2,000 may use 120.
     for (const { context } of await plans(['{ every: 60s }', '{}']))
       expect(context).toMatchObject({ unitsMax: 60 })
-    // 1,920 a day.
+    // 1,920 a day, and four that context leaves to further pages.
     for (const { context } of await plans(['{ every: 90s }', '{ every: 90s }']))
-      expect(context).toMatchObject({ unitsMax: 40 })
+      expect(context).toMatchObject({ unitsMax: 38 })
     // A learned pace plans to use all that 1,600 leave, and context leaves it a fifth of that and a tenth of all.
     for (const { context } of await plans(['{ every: 54s }', '{}']))
       expect(context).toMatchObject({ unitsMax: 58 })

@@ -286,11 +286,11 @@ describe('plan --config', () => {
     expect((await run(planCommand(), '--config', path)).out).toContain(
       `context costs about ${units} units a day`,
     )
-    // Polls of a fixed pace come first: 982 a day.
+    // Polls of a fixed pace come first: 982 a day, and what is kept for further pages until its end.
     const fixed = file('paced.yaml', readFileSync(path, 'utf8').replace('minInterval: 5s', 'every: 88s'))
     expect(JSON.parse((await run(planCommand(), '--config', fixed, '--json')).out).context).toMatchObject({
-      unitsMax: 18,
-      unitsForPolls: 982,
+      unitsMax: 14,
+      unitsForPolls: 986,
     })
   })
 

@@ -841,6 +841,8 @@ describe('the units', () => {
     const day = { key: '', startMs: 0, endMs: 86_400_000 }
     expect(unitsForPolls([{ share: 0.2 }], 2_000, 1, day)).toBe(603)
     expect(unitsForPolls([{ share: 0.2 }], 2_000, 0, day)).toBe(3)
+    // In the last second.
+    expect(unitsForPolls([{ everyMs: 60_000 }], 2_000, 1 / 86_400, day)).toBe(4)
     expect(unitsForPolls([{ everyMs: 60_000 }], 2_000, 0.5, day)).toBe(823)
     expect(unitsForPolls([{ everyMs: 1_000 }], 50, 1, day)).toBe(50)
     const two = [{ everyMs: 60_000 }, { everyMs: 120_000 }]
