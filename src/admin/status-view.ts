@@ -209,7 +209,7 @@ export interface SinkView {
   readonly oldestWaitingAt: string | null
   /** How long the sink needs for all that wait, at the pace of the last minutes; null where none waits, none was sent, or the sink does not send now. */
   readonly drainSeconds: number | null
-  /** Alerts given up on since the last one was acknowledged, as far as they are still dead letters. */
+  /** Alerts given up on since the last one was acknowledged, as far as they are still dead letters; a mail to several is one. */
   readonly refusedInARow: number | null
 }
 

@@ -6,10 +6,14 @@ export function seriesOf({ sources, sinks, routes }: Config): Parameters<typeof 
   const digests = Object.entries(sinks).flatMap(([name, sink]) =>
     'digest' in sink && sink.digest !== undefined ? [[name, sink.digest / 1_000] as const] : [],
   )
+  const recipients = Object.entries(sinks).flatMap(([name, sink]) =>
+    sink.type === 'email' ? [[name, sink.to.length] as const] : [],
+  )
   return {
     sources: Object.keys(sources),
     sinks: Object.keys(sinks),
     context: [...new Set(routes.flatMap(({ context }) => context))],
     digestSeconds: new Map(digests),
+    recipients: new Map(recipients),
   }
 }

@@ -273,6 +273,11 @@ export function createMetrics(build: { version: string; node: string }, tracer?:
       'For how long the sink gathers alerts to send them together (digest); 0 where each is sent at once.',
       ['sink'],
     ),
+    sinkRecipients: gauge(
+      'sink_recipients',
+      'How many deliveries each alert of the sink is, of which each counts in what is sent, late or dead: one a recipient of mail, else 1.',
+      ['sink'],
+    ),
     sinkStuck: gauge(
       'sink_stuck',
       '1 while alerts of the sink wait and this process (or, where it does not send, any) takes none, though nothing holds them back.',

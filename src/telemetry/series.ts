@@ -19,6 +19,8 @@ interface Names {
   readonly context?: readonly string[]
   /** Of the sinks that gather alerts: for how long. */
   readonly digestSeconds?: ReadonlyMap<string, number>
+  /** Of the sinks that send each alert to several. */
+  readonly recipients?: ReadonlyMap<string, number>
 }
 
 /**
@@ -75,7 +77,10 @@ export function initialiseMetrics(metrics: Metrics, names: Names): void {
     metrics.sinkStuck.set({ sink }, 0)
   }
   // Of the sinks that were there, too: a reload may have changed it.
-  for (const sink of names.sinks) metrics.sinkDigest.set({ sink }, names.digestSeconds?.get(sink) ?? 0)
+  for (const sink of names.sinks) {
+    metrics.sinkDigest.set({ sink }, names.digestSeconds?.get(sink) ?? 0)
+    metrics.sinkRecipients.set({ sink }, names.recipients?.get(sink) ?? 1)
+  }
   for (const source of names.sources) initialised.sources.add(source)
   for (const sink of newSinks) initialised.sinks.add(sink)
 }

@@ -157,6 +157,23 @@ describe('dead letters', () => {
     expect(await read()).toMatchObject({ refusedInARow: 5, lastDeadReason: 'expired: too old for this sink' })
   })
 
+  it('of one mail are one refusal, however many recipients it had', async () => {
+    const { queues, sender } = rig(server, ['desk'])
+    const to = Array.from({ length: 30 }, (_, at) => `${at}@example.com`)
+    sender([{ ...testSink('desk', () => rejected), targets: to }])
+    const read = () => readSinkQueue('desk', queues, 0, to.length)
+    const refuse = async (...ids: number[]) => {
+      await queues.enqueue(ids.flatMap((id) => to.map((target) => deliveryJob('desk', id, { target }))))
+      await until('refused', async () => (await read()).counts.failed === (ids.at(-1) ?? 0) * to.length)
+    }
+    await refuse(1)
+    expect((await read()).refusedInARow).toBe(1)
+    await refuse(2)
+    expect((await read()).refusedInARow).toBe(2)
+    await refuse(3, 4)
+    expect((await read()).refusedInARow).toBe(4)
+  })
+
   it('that one order has put back are not changed by another that had read them before', async () => {
     const own = await refused(1)
     const queue = own.queues.queue('hook')

@@ -2,16 +2,18 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
+import type { StatusView } from '../../src/admin/status-view.ts'
 import { commandNames, createProgram } from '../../src/cli/cli.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { chart, findHelm, helm, manifestsOf } from '../helm/helm.ts'
 import { startApp } from '../support/app.ts'
-import { metric } from '../support/bridge.ts'
+import { api, metric } from '../support/bridge.ts'
 import { testFolder } from '../support/process.ts'
 import { fetchPrometheus, promtool, startPrometheus } from '../support/promtool.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { startSmtpReceiver } from '../support/smtp-receiver.ts'
 import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -260,6 +262,34 @@ routes: [{ sinks: [desk, hook] }]
   text = config('')
   expect(await app.reload()).toEqual({ ok: true })
   expect([await gathers('desk'), await gathers('hook')]).toEqual([0, 0])
+})
+
+it('one mail that each of its recipients refuses is no sink that refuses everything', async () => {
+  const [sandbox, smtp] = [await startSandbox({ history: 0 }), await startSmtpReceiver()]
+  smtp.script({ data: () => ({ code: 554, text: '5.7.1 content rejected' }) })
+  const { url } = await startApp(`
+redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
+http: { listen: "127.0.0.1:0" }
+sources: { main: { baseUrl: "${sandbox.url}", token: sandbox-token, poll: { every: 250ms, minInterval: 250ms, historyPages: 0 } } }
+sinks:
+  desk: { type: email, smtp: "${smtp.url}", allowPrivateNetworks: true, from: a@example.com, to: [b@example.com, c@example.com, d@example.com] }
+  hook: { type: webhook, url: "https://hooks.example.com/" }
+routes: [{ sinks: [desk] }]
+`)
+  const recipients = async (sink: string) => metric(url, `alert_bridge_sink_recipients{sink="${sink}"}`)
+  expect([await recipients('desk'), await recipients('hook')]).toEqual([3, 1])
+  const fired = async (count: number) => {
+    for (let at = 0; at < count; at += 1) sandbox.fire({})
+    const dead = () => metric(url, 'alert_bridge_sends_total{sink="desk",result="dead"}')
+    const before = await dead()
+    await until('each recipient has refused it', async () => (await dead()) === before + 3 * count)
+    const { verdict } = await api<StatusView>(url, '/api/v1/status')
+    return verdict.findings.filter(({ code }) => code === 'sink_refuses').map(({ text }) => text)
+  }
+  expect(await fired(1)).toEqual([])
+  expect(await fired(2)).toEqual([
+    'Sink desk refuses everything: the last 3 alerts were given up on (rejected: 554 5.7.1 content rejected)',
+  ])
 })
 
 it('history that `startFrom` names is not told as late, by which a first start would page', async () => {

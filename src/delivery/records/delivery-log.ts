@@ -67,7 +67,9 @@ export function createDeliveryLog({ queues, targets, orphans }: DeliveryLogOptio
       return views.filter((view) => view !== undefined)
     },
     async sinks(sinceMs = 0) {
-      const views = queues.sinks.map((sink) => readSinkQueue(sink, queues, sinceMs))
+      const views = queues.sinks.map((sink) =>
+        readSinkQueue(sink, queues, sinceMs, targets.get(sink)?.length),
+      )
       return within(readTimeoutMs, 'reading the queues', Promise.all(views))
     },
   }

@@ -22,8 +22,9 @@ export interface SinkQueueView {
   /** How many were acknowledged or given up on within `paceMs`, and since that one was queued where one waits. */
   readonly endedOfLate: number
   /**
-   * Dead letters since the last acknowledgement. Where the newest hardly have one among them that was sent at all, only those that
-   * were: alerts of long ago, as of a first start with `startFrom: beginning`, say nothing of their sink.
+   * Alerts given up on since the last acknowledgement; a mail that each recipient refused is one. Where the newest hardly have one
+   * among them that was sent at all, only those that were: alerts of long ago, as of a first start with `startFrom: beginning`, say
+   * nothing of their sink.
    */
   readonly refusedInARow: number
 }
@@ -36,13 +37,14 @@ export async function readSinkQueue(
   sink: string,
   queues: Pick<SinkQueues, 'redis' | 'queue' | 'endedSince'>,
   sinceMs: number,
+  recipients = 1,
 ): Promise<SinkQueueView> {
   const queue = queues.queue(sink)
   const paceFromMs = Date.now() - paceMs
   const keys = ['meta', ...stateNames, ''].map((name) => queue.toKey(name))
   const reading = queues.redis.eval(
     ...([sinkQueueScript, keys.length, ...keys] as const),
-    ...[sinceMs, paceFromMs, `expired: ${tooOldText}`],
+    ...[sinceMs, paceFromMs, `expired: ${tooOldText}`, recipients],
   )
   const [paused, sizes, done, dead, next, deliveredSince, ended, refusedInARow] =
     (await reading) as SinkQueueAnswer
@@ -74,8 +76,8 @@ export async function readSinkQueue(
   }
 }
 
-/** Of so many newest dead letters, so many must have been sent for all to count as refused. */
-const [newestLetters, sentMin] = [20, 3]
+/** Of so many newest alerts that were given up on, so many must have been sent for all to count as refused. */
+const [newestAlerts, sentMin] = [20, 3]
 
 /** The keys of `jobStates`, in BullMQ's words. */
 const stateNames = jobStates.map((state) => (state === 'waiting' ? 'wait' : state))
@@ -98,8 +100,9 @@ function waitingSince([timestamp, data]: Fields): number | undefined {
 
 /**
  * KEYS meta, wait, active, delayed, completed, failed, start of a job's key · ARGV since when acknowledgements are counted, and since when
- * all that ended, and why an alert is given up on unsent · Returns whether it is paused, how many there are in each state, fields of the
- * last that was acknowledged, the last that was given up on and the next to be sent, both counts, and `refusedInARow`.
+ * all that ended, why an alert is given up on unsent, and how many recipients each has · Returns whether it is paused, how many there are
+ * in each state, fields of the last that was acknowledged, the last that was given up on and the next to be sent, both counts, and
+ * `refusedInARow`. The id of a job ends with a tag of its recipient, where there are some (`jobId`).
  */
 const sinkQueueScript = `
 local function fieldsOf(id, ...)
@@ -109,14 +112,17 @@ end
 local done = fieldsOf(redis.call('ZREVRANGE', KEYS[5], 0, 0)[1], 'finishedOn', 'returnvalue')
 local dead = fieldsOf(redis.call('ZREVRANGE', KEYS[6], 0, 0)[1], 'finishedOn', 'failedReason')
 local since = (tonumber(done[1] or 0) or 0) + 1
-local refused, sent = redis.call('ZCOUNT', KEYS[6], since, '+inf'), 0
-for _, id in ipairs(redis.call('ZREVRANGEBYSCORE', KEYS[6], '+inf', since, 'LIMIT', 0, ${newestLetters})) do
+local refused, sent, seen = math.ceil(redis.call('ZCOUNT', KEYS[6], since, '+inf') / ARGV[4]), 0, {}
+for _, id in ipairs(redis.call('ZREVRANGEBYSCORE', KEYS[6], '+inf', since, 'LIMIT', 0, ${newestAlerts} * ARGV[4])) do
+  local alert = string.match(id, '^(.+%.%d+)%.${'%x'.repeat(12)}$') or id
   -- Each attempt left a record, and giving up another one.
-  local isSent = fieldsOf(id, 'failedReason')[1] ~= ARGV[3] or redis.call('LLEN', KEYS[7] .. id .. ':logs') > 1
-  if isSent then sent = sent + 1 end
-  if sent == ${sentMin} then break end
+  if not seen[alert] and (fieldsOf(id, 'failedReason')[1] ~= ARGV[3] or redis.call('LLEN', KEYS[7] .. id .. ':logs') > 1) then
+    seen[alert] = true
+    sent = sent + 1
+    if sent == ${sentMin} then break end
+  end
 end
-if sent < ${sentMin} then refused = sent end
+refused = sent < ${sentMin} and sent or math.max(sent, refused)
 return {
   redis.call('HEXISTS', KEYS[1], 'paused'),
   {
