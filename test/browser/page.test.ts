@@ -844,6 +844,44 @@ describe('the page lives', () => {
     expect(await shared.getByLabel('Id', { exact: true }).inputValue()).toBe(String(wanted?.id))
   })
 
+  it.each([
+    ['nothing answers', (page: Page) => page.route('**/*', (route) => route.abort())],
+    [
+      'a proxy says so',
+      (page: Page) =>
+        page.route('**/*', (route) => route.fulfill({ status: 502, body: '<h1>502 Bad Gateway</h1>' })),
+    ],
+  ])(
+    'a link and a search while the bridge is away leave the page there, and do not forget the token: %s',
+    async (_how, leave) => {
+      const { url, some } = await rig(204)
+      await some('delivered', 3)
+      const { page } = await open(`${url}/`)
+      await page.getByRole('button', { name: 'Pause', exact: true }).click()
+      await carryOut(page, /^Done: hook is paused/)
+      await close(page)
+      await page.locator('.search summary').click()
+      await page.getByLabel('Symbol', { exact: true }).fill('not asked for yet')
+      await leave(page)
+      const told = page.locator('#live-said').filter({ hasText: 'The bridge did not answer.' })
+      const link = page.locator('.alerts .meta a[href^="/alerts/"]').first()
+      for (const go of [() => link.click(), () => page.getByRole('search').getByRole('button').click()]) {
+        await page.evaluate("document.getElementById('live-said').textContent = ''")
+        await go()
+        await told.waitFor({ state: 'attached' })
+      }
+      expect(await page.getByRole('alert').isVisible()).toBe(true)
+      expect(await page.getByLabel('Symbol', { exact: true }).inputValue()).toBe('not asked for yet')
+      await page.unroute('**/*')
+      await page.getByRole('alert').waitFor({ state: 'hidden', timeout: 20_000 })
+      await link.click()
+      await page.locator('header.story').waitFor()
+      await page.goBack()
+      await page.getByRole('button', { name: 'Resume', exact: true }).click()
+      expect(await page.locator('#act-token').isVisible()).toBe(false)
+    },
+  )
+
   it('what is chosen in the search stays also where a reload of the config brings another sink and a source', async () => {
     let [sinks, sources] = [[sink({ name: 'desk' }), sink({ name: 'hook' })], [source()]]
     const { app } = admin({ status: async () => status({ sinks, sources }) })

@@ -16,8 +16,16 @@ export const navigationScript = `
       const { hash } = new URL(href)
       if (hash) document.getElementById(hash.slice(1))?.scrollIntoView()
       else scrollTo(0, 0)
-    } catch {
-      if (own === followed) location.href = href
+    } catch (error) {
+      if (own !== followed) return
+      if (error.isOther) {
+        location.href = href
+        return
+      }
+      // The bridge is away, or a proxy says that it is: the browser's own page would not have the token, nor what was typed.
+      said.textContent = words.noAnswer
+      asked += 1
+      stale()
     }
   }
   // Blanks around a text are not meant, and what is left empty does not stand in the address.

@@ -92,7 +92,7 @@ export const script = `(() => {
     const next = new DOMParser().parseFromString(await answer.text(), 'text/html')
     if (!isWanted(address)) return false
     const main = next.querySelector('main')
-    if (!main) throw new Error('not the status page')
+    if (!main) throw Object.assign(new Error('not the status page'), { isOther: answer.status < 500 })
     const headline = document.querySelector('.headline')?.textContent
     const isElsewhere = !isGlance && pageOf(address) !== page
     if (isGlance) {
