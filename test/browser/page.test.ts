@@ -932,6 +932,24 @@ describe('the page lives', () => {
     expect(await typed()).toBe('')
   })
 
+  it('what is typed into the search stays, with the cursor in it, while other parts of the page come and go', async () => {
+    const { url, sandbox, some } = await rig(400)
+    await some('dead', 3)
+    const { page } = await open(`${url}/`)
+    const letters = page.getByRole('heading', { name: 'Dead letters', exact: true })
+    await letters.waitFor()
+    await page.locator('.search summary').click()
+    await page.getByLabel('Symbol', { exact: true }).fill('فو')
+    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+    await fetch(`${url}/api/v1/dead-letters/drop`, { method: 'POST', headers, body: '{"all":true}' })
+    await letters.waitFor({ state: 'detached' })
+    await page.keyboard.insertText('لا')
+    sandbox.fire({ headline: 'fired meanwhile' })
+    await letters.waitFor()
+    await page.keyboard.insertText('د')
+    expect(await page.getByLabel('Symbol', { exact: true }).inputValue()).toBe('فولاد')
+  })
+
   it('Back, too, is asked again where it got no answer, though nothing changes any more', async () => {
     const { url, some } = await rig(204, { pace: 'every: 10m' })
     await some('delivered', 3)

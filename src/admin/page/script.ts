@@ -35,11 +35,18 @@ export const script = `(() => {
   let skewMs = skewOf(document.documentElement)
 
   // Not the property: of a form that is its field of that name.
-  const keyOf = (node) => node.nodeType === 1 ? node.getAttribute('id') || node.dataset?.key : undefined
+  const keyOf = (node) => node.nodeType === 1 ? node.getAttribute('id') || node.dataset?.key || node.getAttribute('aria-labelledby') : undefined
   const morph = (from, to) => {
     for (const { name } of [...from.attributes]) if (!to.hasAttribute(name) && name !== 'open') from.removeAttribute(name)
     for (const { name, value } of [...to.attributes]) if (from.getAttribute(name) !== value && name !== 'open') from.setAttribute(name, value)
     const keyed = new Map([...from.children].filter(keyOf).map((each) => [keyOf(each), each]))
+    const kept = new Set([...to.children].map(keyOf))
+    // What is moved loses the cursor. So what is gone goes first, and the blanks around it.
+    for (const [key, each] of keyed) {
+      if (kept.has(key)) continue
+      if (each.nextSibling?.nodeType === 3) each.nextSibling.remove()
+      each.remove()
+    }
     let at = from.firstChild
     for (const wanted of [...to.childNodes]) {
       const key = keyOf(wanted)
