@@ -707,6 +707,23 @@ describe('the page lives', () => {
     expect(await page.locator('#live-new').isVisible()).toBe(false)
   })
 
+  it.each<[string, (page: Page) => Promise<unknown>]>([
+    ['text is selected', (page) => page.locator('.alerts > li').nth(15).locator('.title').selectText()],
+    ['updates are paused', (page) => page.getByRole('button', { name: 'Pause updates' }).click()],
+  ])('who asks for the new alerts gets them, also while %s', async (_, rest) => {
+    const { url, some, sandbox } = await rig(204, { history: 40 })
+    await some('delivered', 40)
+    const { page } = await open(`${url}/`)
+    await page.locator('.alerts > li').nth(15).scrollIntoViewIfNeeded()
+    sandbox.fire({ headline: 'fired meanwhile' })
+    const button = page.getByRole('button', { name: '1 new' })
+    await button.waitFor()
+    await rest(page)
+    await button.click()
+    await page.getByText('fired meanwhile').waitFor()
+    await button.waitFor({ state: 'hidden' })
+  })
+
   it.each(['/', '/alerts/main/1'])(
     'ages on %s follow the clock of the bridge from the beginning',
     async (path) => {

@@ -250,10 +250,15 @@ ${navigationScript}
     pauseButton.textContent = paused ? words.goOn : words.pause
     void refresh()
   })
-  newButton.addEventListener('click', () => {
-    newButton.hidden = true
+  /** Also where nothing else is replaced: the new ones were asked for. */
+  newButton.addEventListener('click', async () => {
     document.getElementById('deliveries')?.scrollIntoView()
-    void refresh()
+    try {
+      await load(location.href)
+    } catch {
+      asked += 1
+      stale()
+    }
   })
 
 ${actScript}
