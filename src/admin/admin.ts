@@ -16,7 +16,7 @@ import { eventsPath, registerEvents } from './events.ts'
 import { safeHeaders } from './headers.ts'
 import { registerHealth } from './health.ts'
 import { lifePaths, refuseForeignHosts } from './host.ts'
-import { malformed, refuseExpectations } from './malformed.ts'
+import { malformedAnswers, refuseExpectations } from './malformed.ts'
 import { collectRoutes, type KnownRoute } from './openapi/about.ts'
 import { openApiDocument } from './openapi/document.ts'
 import { registerOrphans } from './orphans.ts'
@@ -25,6 +25,8 @@ import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 import { registerRead } from './read.ts'
 import { registerReads } from './reads.ts'
+import { readFewInATurn } from './turns.ts'
+import { keepFewUnread } from './unread.ts'
 
 /**
  * The HTTP server for operators: metrics, health, JSON API, status page. It is built without listening: tests inject
@@ -32,6 +34,7 @@ import { registerReads } from './reads.ts'
  * need the token.
  */
 export function buildAdmin(deps: AdminDeps): FastifyInstance {
+  const unread = keepFewUnread()
   const app = fastify({
     logger: false,
     bodyLimit: bodyBytesMax,
@@ -43,19 +46,22 @@ export function buildAdmin(deps: AdminDeps): FastifyInstance {
     return503OnClosing: false,
     trustProxy: false,
     exposeHeadRoutes: true,
-    ...malformed,
+    ...malformedAnswers(unread),
     schemaController: { compilersFactory: noCompilers },
     // `refuseForeignHosts` refuses a missing Host, with our headers.
     http: { requireHostHeader: false },
     routerOptions: { maxParamLength: paramCharsMax },
   })
+  const read = readFewInATurn(app)
   acceptOnlyJson(app)
-  app.addHook('onRequest', async (_request, reply) => {
+  app.addHook('onRequest', async (request, reply) => {
+    read()
+    unread.asked(request.raw, reply.raw)
     reply.headers({ ...safeHeaders, [timeZoneHeader]: deps.display().timeZone })
   })
   refuseForeignHosts(app, deps)
-  refuseExpectations(app)
-  answerFewAtOnce(app, new Set([...lifePaths, eventsPath]))
+  refuseExpectations(app, unread)
+  answerFewAtOnce(app, new Set([...lifePaths, eventsPath]), unread)
   app.setNotFoundHandler((request, reply) =>
     sendProblem(reply, {
       status: 404,

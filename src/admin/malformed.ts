@@ -1,19 +1,29 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errorCode } from '../lib/errors.ts'
 import { safeHeaders } from './headers.ts'
 import { problemAnswer, sendProblem } from './problem.ts'
+import type { Unread } from './unread.ts'
 
 /**
  * Answers to requests that reach no route and no hook: an address that cannot be decoded, a part of it that is too long,
  * and data that is not HTTP. They have the headers of every answer, by which a command recognises the bridge.
  */
-export const malformed = { frameworkErrors: answerAddress, clientErrorHandler: answerSocket }
+export function malformedAnswers(unread: Unread) {
+  return {
+    frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
+      unread.asked(request.raw, reply.raw)
+      answerAddress(error, reply)
+    },
+    clientErrorHandler: answerSocket,
+  }
+}
 
 /** The server handles `Expect: 100-continue` itself; every other expectation is refused. */
-export function refuseExpectations(app: FastifyInstance): void {
-  app.server.on('checkExpectation', (_request, response: ServerResponse) => {
+export function refuseExpectations(app: FastifyInstance, unread: Unread): void {
+  app.server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    unread.asked(request, response)
     const { status, type, text } = problemAnswer({
       status: 417,
       detail: 'Only 100-continue can be expected.',
@@ -22,7 +32,7 @@ export function refuseExpectations(app: FastifyInstance): void {
   })
 }
 
-function answerAddress(error: FastifyError, _request: FastifyRequest, reply: FastifyReply): void {
+function answerAddress(error: FastifyError, reply: FastifyReply): void {
   const status = error.statusCode ?? 400
   const detail =
     status === 414 ? 'A part of this address is too long.' : 'This is no address that could be read.'

@@ -1,12 +1,24 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+
+/** What connections have asked for and not taken. */
+export interface Unread {
+  /** For every request, before it is looked at. */
+  asked(request: IncomingMessage, response: ServerResponse): void
+  /** Whether more answers were to be taken on its connection, when it came, than a client asks for that takes them. */
+  isTooMuch(request: IncomingMessage): boolean
+  /** For an answer that begins: to be called with the bytes of each part of it. */
+  answer(request: IncomingMessage, response: ServerResponse): (bytes: number) => void
+}
 
 /**
  * An answer is kept until it is taken, and some clients never take theirs: a machine that sleeps, or one that wants to fill the memory.
  * So of all answers only so much is kept. Beyond it those are disconnected who have not taken theirs for the longest, never the one
  * that is being answered: who reads is done before that.
  */
-export function keepFewUnread() {
+export function keepFewUnread(): Unread {
+  const counts = new WeakMap<Socket, number>()
+  const tooMuch = new WeakSet<IncomingMessage>()
   /** In the order in which they began to have something. */
   const bytesOf = new Map<Socket, number>()
   const known = new WeakSet<Socket>()
@@ -21,16 +33,16 @@ export function keepFewUnread() {
     sum += by
   }
   const forget = (socket: Socket) => change(socket, -(bytesOf.get(socket) ?? 0))
+  const countOf = (socket: Socket) => counts.get(socket) ?? 0
 
-  /** For an answer that begins: to be called with the bytes of each part of it. */
-  return ({ raw: { socket } }: FastifyRequest, { raw }: FastifyReply) => {
+  const answer: Unread['answer'] = ({ socket }, response) => {
     // An answer behind others on its connection is not told when that is lost.
     if (!known.has(socket)) socket.once('close', () => forget(socket))
     known.add(socket)
     let bytes = 0
-    raw.once('close', () => change(socket, -bytes))
-    return (more: number) => {
-      if (raw.destroyed || socket.destroyed) return
+    response.once('close', () => change(socket, -bytes))
+    return (more) => {
+      if (response.destroyed || socket.destroyed) return
       bytes += more
       change(socket, more)
       for (const other of bytesOf.keys()) {
@@ -41,7 +53,24 @@ export function keepFewUnread() {
       }
     }
   }
+  return {
+    asked(request, response) {
+      const { socket } = request
+      counts.set(socket, countOf(socket) + 1)
+      response.once('close', () => counts.set(socket, countOf(socket) - 1))
+      if (countOf(socket) <= unansweredMax) return
+      tooMuch.add(request)
+      // What is refused is kept, too, until those before it are taken.
+      answer(request, response)(refusedBytes)
+    },
+    isTooMuch: (request) => tooMuch.has(request),
+    answer,
+  }
 }
 
 /** Some dozens of the longest lists. Of each connection the system keeps some megabytes besides. */
 const unreadBytesMax = 32 * 1_024 * 1_024
+/** Clients of HTTP/1.1 send one after the other, with few exceptions. */
+const unansweredMax = 10
+/** What a request and its answer take here, however short they are. */
+const refusedBytes = 4_096

@@ -206,6 +206,45 @@ test('while more requests wait than are kept, further ones are refused, but not 
   expect((await ask('/readyz')).statusCode).toBe(200)
 })
 
+test('who shows the token gives orders while as many others wait as may', async () => {
+  const go = Promise.withResolvers<void>()
+  const { app, post } = rig({
+    async status() {
+      await go.promise
+      return status()
+    },
+  })
+  const ask = async (url: string) => app.inject(url)
+  await app.ready()
+  const others = Array.from({ length: 310 }, () => ask('/readyz'))
+  expect((await ask('/readyz')).statusCode).toBe(503)
+  expect((await post('/api/v1/sinks/ops-slack/pause')).statusCode).toBe(200)
+  const stranger = await app.inject({ method: 'POST', url: '/api/v1/sinks/ops-slack/pause' })
+  expect(stranger.statusCode).toBe(401)
+  go.resolve()
+  await Promise.all(others)
+})
+
+test('thousands of requests that come at the same time on many connections are read in turns with other work of the process', async () => {
+  let [inATurn, most, all] = [0, 0, 0]
+  const { app, port } = await listen({
+    hung() {
+      if (inATurn === 0) setTimeout(() => (inATurn = 0))
+      inATurn += 1
+      all += 1
+      most = Math.max(most, inATurn)
+      return undefined
+    },
+  })
+  const count = () => promisify(app.server.getConnections.bind(app.server))()
+  const sockets = Array.from({ length: 20 }, () => connect(port, '127.0.0.1'))
+  await until('they are connected', async () => (await count()) === 20)
+  for (const socket of sockets) socket.resume().write(get('/healthz').repeat(1_000))
+  await until('all are answered', () => all === 20_000)
+  expect(most).toBeLessThan(4_000)
+  for (const socket of sockets) socket.destroy()
+})
+
 test('a client that leaves while its request waits, or is answered, keeps no other from being answered', async () => {
   const go = Promise.withResolvers<void>()
   let asked = 0
