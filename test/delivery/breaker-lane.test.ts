@@ -9,7 +9,7 @@ import { createBreakerStore } from '../../src/store/sink/breakers.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { onTestFinished } from '../support/finished.ts'
 import { startRedis, useRedis } from '../support/redis.ts'
-import { delivered, jobs, quickSettings, rig, testSink, unavailable, until } from './rig.ts'
+import { delivered, deliveryJob, jobs, quickSettings, rig, testSink, unavailable, until } from './rig.ts'
 
 const server = useRedis()
 
@@ -146,7 +146,24 @@ describe('a sink that is down', () => {
     await queues.enqueue(jobs('hook', 2, 2))
     await until('delivered', async () => (await queues.queue('hook').getCompletedCount()) === 1)
   })
+
+  it('does not stop its alerts because of one mail that it puts off for each recipient, but does where it is reached for none', async () => {
+    const { queues, sender } = rig(server, ['desk'])
+    const sink = testSink('desk', () => unavailable)
+    const to = ['a@example.com', 'b@example.com', 'c@example.com']
+    const retry = { ...slowRetry, maxDelayMs: 150 }
+    const running = sender([{ ...sink, targets: to }], { tuning: { faultsToOpen: 2 }, settings: { retry } })
+    const mail = (id: number) => queues.enqueue(to.map((target) => deliveryJob('desk', id, { target })))
+    await mail(1)
+    await until('given up on', async () => (await queues.queue('desk').getFailedCount()) === 3)
+    expect(running.states()[0]?.breaker).toBe('closed')
+    sink.answer = () => unreached
+    await mail(2)
+    await until('a rest', () => running.states()[0]?.breaker === 'open')
+  })
 })
+
+const unreached: Outcome = { kind: 'retry', reason: 'connect', sinkFault: true, answer: { text: 'refused' } }
 
 describe('a sink that is down when a process ends', () => {
   const hourly = { attempts: 5, initialDelayMs: 3_600_000, maxDelayMs: 3_600_000 }

@@ -1,8 +1,9 @@
+import { type Alert, alertKey } from '../../alert/alert.ts'
 import type { DeliveryJob } from '../../alert/job.ts'
 import { cut } from '../../alert/text.ts'
 import type { Answer, DeadReason, Outcome, RetryReason } from '../../sinks/outcome.ts'
 import { delayMs, retryAfterMsMax } from '../backoff.ts'
-import type { SinkSignal } from '../circuit/breaker.ts'
+import type { BreakerEvent, SinkSignal } from '../circuit/breaker.ts'
 import { expireDefaultMs, type SinkSettings } from '../settings.ts'
 
 /** What follows an outcome: decided here, from data alone; the worker only carries it out. */
@@ -103,6 +104,20 @@ export function signalOf(outcome: Outcome): SinkSignal {
   // A final refusal makes a dead letter at once, also where the sink is at fault: no other alert waits because of it.
   if (outcome.kind === 'dead') return outcome.sinkFault ? 'none' : 'answered'
   return outcome.sinkFault && outcome.reason !== 'rate_limited' ? 'fault' : 'none'
+}
+
+/** What an attempt tells the sink's breaker. A mail that is put off for each recipient may be put off for what it says: that is one alert. */
+export function signOf(outcome: Outcome, alert: Alert, jobId: string): Omit<BreakerEvent, 'startedAtMs'> {
+  const isOneAlert = outcome.kind !== 'delivered' && mayBeItsContent(outcome)
+  const name = isOneAlert ? alertKey(alert) : jobId
+  return { signal: signalOf(outcome), alert: name, reason: faultText(outcome) }
+}
+
+/** An answer may be about the content of the message; a sink that does not answer, or asks to wait, has not read it. */
+export function mayBeItsContent(outcome: Exclude<Outcome, { kind: 'delivered' }>): boolean {
+  if (outcome.kind === 'dead') return !outcome.sinkFault
+  const { reason, afterMs } = outcome
+  return afterMs === undefined && (reason === 'server_error' || reason === 'bad_answer')
 }
 
 /** Where a sink answers 429 without `Retry-After`, the pause is its own backoff, up to this. */

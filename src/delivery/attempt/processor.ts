@@ -12,7 +12,7 @@ import { type JobDelivery, type JobFields, noFields } from '../queue/job-fields.
 import type { LockAges } from '../queue/lock-ages.ts'
 import type { AlertJob } from '../queue/queues.ts'
 import { type DeliverDeps, deliver, type JobResult, type LockedJob } from './deliver.ts'
-import { answerText, expiresAtMs, type FollowUp, faultText, followUpOf, signalOf } from './follow-up.ts'
+import { answerText, expiresAtMs, type FollowUp, followUpOf, signOf } from './follow-up.ts'
 import { reportAttempt } from './report.ts'
 
 /**
@@ -177,9 +177,8 @@ async function settle(
     log,
   )
   if (followUp.kind !== 'back' && sent.reportsToCircuit) {
-    const sign = signalOf(outcome)
     const startedAtMs = clock.monotonicMs() - durationMs
-    await deps.observe({ signal: sign, alert: job.id ?? '', reason: faultText(outcome), startedAtMs })
+    await deps.observe({ ...signOf(outcome, sent.job.alert, job.id ?? ''), startedAtMs })
   }
   return carryOut(followUp, record, { job, token, requestedAtMs: sent.job.requestedAtMs }, deps)
 }

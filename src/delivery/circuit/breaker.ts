@@ -47,7 +47,7 @@ export type SinkSignal = 'answered' | 'fault' | 'none'
 
 export interface BreakerEvent {
   readonly signal: SinkSignal
-  /** Any name that is different for each alert. */
+  /** Any name that is different for each alert; of one that goes to several, the same where its content may be at fault. */
   readonly alert: string
   readonly reason: string
   /** By the monotonic clock. */

@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Outcome } from '../../sinks/outcome.ts'
 import type { Parcel } from '../../sinks/sink.ts'
-import { faultText, signalOf } from '../attempt/follow-up.ts'
+import { faultText, mayBeItsContent, signalOf } from '../attempt/follow-up.ts'
 import type { BreakerEvent } from '../circuit/breaker.ts'
 import type { MessageLimiter } from './limiter.ts'
 
@@ -158,16 +158,9 @@ const parts = 4
 /** Which members of a refused message are sent again at once, in smaller messages. */
 function partsToRepeat(members: readonly PendingMember[], outcome: Outcome): (readonly PendingMember[])[] {
   if (members.length === 1 || outcome.kind === 'delivered') return []
-  if (mayBeOneOfThem(outcome)) return partsOf(members)
+  if (mayBeItsContent(outcome)) return partsOf(members)
   const burns = outcome.kind === 'retry' && outcome.reason !== 'aborted' && outcome.afterMs === undefined
   return burns ? members.filter(({ isLast }) => isLast).map((member) => [member]) : []
-}
-
-/** An answer may be about the content of the message; a sink that does not answer, or asks to wait, has not read it. */
-function mayBeOneOfThem(outcome: Exclude<Outcome, { kind: 'delivered' }>): boolean {
-  if (outcome.kind === 'dead') return !outcome.sinkFault
-  const { reason, afterMs } = outcome
-  return afterMs === undefined && (reason === 'server_error' || reason === 'bad_answer')
 }
 
 /** At random: if the sink cannot accept several of them, they are not put together with the same others each time. */
