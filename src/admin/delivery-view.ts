@@ -35,6 +35,8 @@ export interface DeliveryQuery extends DeliveryFilter {
   readonly limit: number
   /** Of the page before. */
   readonly cursor?: string
+  /** As many rows as are asked for, though those of an alert come on two pages; else they do where it has more than a page. */
+  readonly isFull?: true
 }
 
 /** The last to fire comes first. */

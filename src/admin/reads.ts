@@ -52,7 +52,8 @@ export function registerReads(app: FastifyInstance, { ports, clock }: AdminDeps)
       const { state, sink } = changedFilter.parse(given({ ...filter, cursor }))
       return { data: await ports.deliveries.changed({ limit, ...given({ state, sink }) }), cursor: null }
     }
-    const page = await ports.deliveries.search({ limit, ...deliveryFilter(filter), ...given({ cursor }) })
+    const query = { limit, isFull: true as const, ...deliveryFilter(filter), ...given({ cursor }) }
+    const page = await ports.deliveries.search(query)
     return { ...page, cursor: page.cursor ?? null }
   })
 

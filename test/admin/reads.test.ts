@@ -17,12 +17,12 @@ test('deliveries are searched through in the order of firing, and followed by wh
   )
   await app.inject('/api/v1/deliveries?order=changed&state=dead&limit=7')
   expect(calls).toEqual([
-    ['search', { limit: 50 }],
+    ['search', { limit: 50, isFull: true }],
     [
       'search',
       {
         ...{ limit: 7, state: 'held', sink: 'ops-slack', symbol: ['a', 'b'], kind: ['price'], rule: ['12'] },
-        ...{ id: 'main.4', sinceMs: nowMs, cursor: 'x' },
+        ...{ id: 'main.4', sinceMs: nowMs, cursor: 'x', isFull: true },
       },
     ],
     ['changed', { limit: 7, state: 'dead' }],

@@ -304,3 +304,27 @@ it('who watches the status is shown it again and again', async () => {
   const looks = () => stdout().match(/^alert-bridge \S+, all, up /gm)?.length ?? 0
   await until('it was looked at twice', () => looks() >= 2)
 })
+
+it('each alert stands on one page of the status page, with all of its sinks', async () => {
+  const sandbox = await startSandbox({ history: 20 })
+  const hook = await startWebhookReceiver()
+  const sinks = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
+  const config = bridgeConfig({
+    ...{ redis, feed: sandbox.url, sinks: Object.fromEntries(sinks.map((name) => [name, hook.url])) },
+  })
+  const { url } = await startApp(config)
+  await until('all are known', async () => {
+    const { data } = await api<Page>(url, '/api/v1/deliveries?limit=500')
+    return data.length === 140
+  })
+  const alerts: [key: string, sinks: string[]][] = []
+  for (let address: string | undefined = '/'; address !== undefined; ) {
+    const text: string = await (await fetch(url + address)).text()
+    for (const [, key = '', item = ''] of text.matchAll(/<li data-key="(main\.\d+)">(.*?)<\/ul>/gs))
+      alerts.push([key, [...item.matchAll(/<bdi>([a-g])<\/bdi>/g)].map(([, name = '']) => name)])
+    const older: string | undefined = /<p class="more"><a href="([^"#]*)/.exec(text)?.[1]
+    address = older && `/${older}`
+  }
+  const ids = Array.from({ length: 20 }, (_, at) => `main.${20 - at}`)
+  expect(alerts).toEqual(ids.map((id) => [id, sinks]))
+})

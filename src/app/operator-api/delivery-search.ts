@@ -56,7 +56,9 @@ export async function searchDeliveries(config: ActiveConfig, query: DeliveryQuer
         const { name, atMs } = found.fired
         const before = (name === start?.name ? start.after : undefined) ?? ''
         const rows = rowsOf(found, isLasting).filter(({ row, key }) => isMeant(row) && key > before)
-        const shown = rows.slice(0, limit - data.length)
+        const left = limit - data.length
+        const isLater = query.isFull !== true && rows.length > left && data.length > 0
+        const shown = isLater ? [] : rows.slice(0, left)
         data.push(...shown.map(({ row }) => row))
         if (rows.length > shown.length)
           return { data, looked, cursor: writeCursor({ atMs, name, after: shown.at(-1)?.key ?? before }) }
