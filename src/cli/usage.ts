@@ -1,3 +1,4 @@
+import { asciiDigits } from '../alert/text.ts'
 import { parseInstant } from '../config/instant.ts'
 import { parseDuration } from '../lib/duration.ts'
 import { UserError } from '../lib/errors.ts'
@@ -44,7 +45,7 @@ export function urlOption(text: string, place?: unknown): string {
 
 /** `SOURCE.ID` in its parts. */
 export function alertOf(text: string): { source: string; id: number } {
-  const match = /^([a-z0-9-]+)\.(\d{1,16})$/.exec(text)
+  const match = /^([a-z0-9-]+)\.(\d{1,16})$/.exec(asciiDigits(text))
   const id = Number(match?.[2])
   // A larger number would be rounded to its neighbour.
   if (match?.[1] && Number.isSafeInteger(id)) return { source: match[1], id }
@@ -53,9 +54,10 @@ export function alertOf(text: string): { source: string; id: number } {
 
 /** For arguments that may be given several times. */
 export function idsArgument(form: RegExp, expected: string, isId = (_id: string) => true) {
-  return (id: string, before: readonly string[] = []): readonly string[] => {
+  return (text: string, before: readonly string[] = []): readonly string[] => {
+    const id = asciiDigits(text)
     if (form.test(id) && isId(id)) return [...before, id]
-    throw new UsageError(`"${id}": expected ${expected}.`)
+    throw new UsageError(`"${text}": expected ${expected}.`)
   }
 }
 

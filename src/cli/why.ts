@@ -34,6 +34,8 @@ export function whyCommand(): Command {
       const story = await storyOf(daemon, source, id)
       if (story !== undefined) return options.json ? printJson(story) : print(describeAlert(story))
       const around = await aroundOf(daemon, source, id)
+      // As of other commands to which an alert is named that is not known.
+      process.exitCode = 1
       const { status: _, ...shown } = around
       return options.json ? printJson({ known: false, ...shown }) : print(describeAround(around))
     })

@@ -132,6 +132,27 @@ it('an alert that was never seen is explained by what is known around it', async
   )
 })
 
+it('why of an alert without a record ends as any command with an id that is not known: with exit code 1', async () => {
+  const { port } = await listening()
+  const codes = ['main.48213', 'main.48300', 'main.47000', 'other.1'].map((id) => async () => {
+    return (await run(whyCommand(), id, '--json', '--url', `http://127.0.0.1:${port}`)).exitCode
+  })
+  const found: number[] = []
+  for (const code of codes) found.push(await code())
+  expect(found).toEqual([0, 1, 1, 1])
+})
+
+it('an id may have the digits of a Persian or an Arabic keyboard', async () => {
+  const { port, calls } = await listening()
+  const at = ['--url', `http://127.0.0.1:${port}`, '--token', token]
+  expect((await run(whyCommand(), 'main.۴۸۲۱۳', ...at)).out).toContain('main.48213  price')
+  await run(replayCommand(), 'main.۴۸۲۱۳', 'main.٤٨٢١٤', ...at)
+  expect(calls).toContainEqual([
+    'replay',
+    expect.objectContaining({ ids: ['main.48213', 'main.48214'] }),
+  ])
+})
+
 it('a dry run says how many and names some, and changes nothing', async () => {
   const orders: Order[] = []
   const { port, calls } = await listening({
