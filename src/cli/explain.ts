@@ -11,6 +11,7 @@ import type { RuleLookup } from '../alert/match.ts'
 import { parseMatch } from '../alert/match-form.ts'
 import { type Routing, route } from '../alert/route.ts'
 import type { Silence } from '../alert/silence.ts'
+import { asciiDigits } from '../alert/text.ts'
 import { atOnce } from '../alert/turns.ts'
 import type { Config } from '../config/schema.ts'
 import { UserError } from '../lib/errors.ts'
@@ -58,7 +59,8 @@ export function explainCommand(): Command {
     .option('--json', 'print JSON, with times in UTC')
     .option('--utc', 'times in UTC, and not in the zone of display.timeZone')
     .action(async (file: string, options: Options) => {
-      if (/^([a-z0-9-]+\.)?\d+$/.test(file) && !existsSync(file)) return printExplained(file, options)
+      if (/^([a-z0-9-]+\.)?\d+$/.test(asciiDigits(file)) && !existsSync(file))
+        return printExplained(file, options)
       if (options.config === undefined && file !== '-' && !existsSync(file))
         throw new UsageError(`"${file}" is no file and no alert: expected SOURCE.ID, such as main.4711.`)
       if (options.config === undefined)

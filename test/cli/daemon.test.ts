@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { AdminPorts } from '../../src/admin/ports.ts'
 import { NoAnswerError } from '../../src/cli/daemon.ts'
 import { deadLettersCommand } from '../../src/cli/dead-letters.ts'
+import { explainCommand } from '../../src/cli/explain.ts'
 import { pauseCommand, resumeCommand } from '../../src/cli/pause.ts'
 import { progressBar } from '../../src/cli/progress.ts'
 import { quarantineCommand } from '../../src/cli/quarantine.ts'
@@ -147,10 +148,9 @@ it('an id may have the digits of a Persian or an Arabic keyboard', async () => {
   const at = ['--url', `http://127.0.0.1:${port}`, '--token', token]
   expect((await run(whyCommand(), 'main.۴۸۲۱۳', ...at)).out).toContain('main.48213  price')
   await run(replayCommand(), 'main.۴۸۲۱۳', 'main.٤٨٢١٤', ...at)
-  expect(calls).toContainEqual([
-    'replay',
-    expect.objectContaining({ ids: ['main.48213', 'main.48214'] }),
-  ])
+  expect(calls).toContainEqual(['replay', expect.objectContaining({ ids: ['main.48213', 'main.48214'] })])
+  await run(explainCommand(), 'main.۴۸۲۱۳', ...at.slice(0, 2))
+  expect(calls.at(-1)?.slice(0, 3)).toEqual(['explain', 'main', 48_213])
 })
 
 it('a dry run says how many and names some, and changes nothing', async () => {
