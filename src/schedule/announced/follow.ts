@@ -245,8 +245,10 @@ export function evaluationDay({ rules, inUse }: Announced, forecast: DayForecast
     for (let second = from; second < until; second++) {
       const rate = rates[second] ?? 0
       if (rate < busy) continue
-      const place = Math.floor(Math.log(rate / busy) / Math.log(levelFactor))
-      const level = levels[Math.min(levelCount - 1, place)]
+      let place = 0
+      // A logarithm of each of a day's seconds would be most of what this takes.
+      for (let next = busy * levelFactor; rate >= next && place < levelCount - 1; next *= levelFactor) place++
+      const level = levels[place]
       if (!level) continue
       quietSeconds--
       level.seconds++

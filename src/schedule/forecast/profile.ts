@@ -70,7 +70,9 @@ export function addLate(profile: Profile, row: number, bin: number, share: numbe
 
 /** Alerts that are still remembered, each with what its age leaves of it. */
 export function learnedAlerts(profile: Profile): number {
-  return profile.rows.reduce((sum, row) => row.reduce((all, count) => all + count, sum), 0) / 1_000
+  let sum = 0
+  for (const row of profile.rows) for (const count of row) sum += count
+  return sum / 1_000
 }
 
 /**
