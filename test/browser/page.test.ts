@@ -967,6 +967,59 @@ describe('the page lives', () => {
     expect(await page.getByLabel('Symbol', { exact: true }).inputValue()).toBe('فولاد')
   })
 
+  it('a button that is reached by keyboard stays that of its silence and its dead letters, whatever others change', async () => {
+    const { url, sandbox, some } = await rig(400, { sink: 'expireAfter: 1h' })
+    await some('dead', 3)
+    const post = async (path: string, body: object) => {
+      const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+      const answer = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+      return (await answer.json()) as { data: { id: string } }
+    }
+    const silence = async (symbol: string, span: string) =>
+      (await post('/api/v1/silences', { match: { symbol: [symbol] }, for: span })).data.id
+    const first = await silence('one', '2h')
+    const second = await silence('two', '4h')
+    const { page } = await open(`${url}/`)
+    const focused = () => page.evaluate('document.activeElement.dataset.act ?? ""')
+    const list = page.locator('section[aria-labelledby="silences"] li')
+    const other = { [first]: second, [second]: first }
+    for (const id of [first, second]) {
+      await page.locator(`button[data-act*="${id}"]`).focus()
+      const before = await list.count()
+      const more = await silence('three', '3h')
+      await until('it is shown', async () => (await list.count()) === before + 1)
+      expect(await focused()).toContain(id)
+      await fetch(`${url}/api/v1/silences/${more}`, {
+        ...{ method: 'DELETE', headers: { authorization: `Bearer ${adminToken}` } },
+      })
+      await until('it is gone', async () => (await list.count()) === before)
+      expect([id, await focused()]).toEqual([id, expect.stringContaining(id)])
+      expect(await focused()).not.toContain(other[id])
+    }
+    // Old alerts expire: another group of dead letters, which soon has more of them and comes before.
+    const letters = page.locator('.letters tbody tr')
+    await letters.locator('button[data-act*="letters/drop"]').focus()
+    const firedAt = new Date(Date.now() - 7_200_000).toISOString()
+    for (let nth = 0; nth < 4; nth += 1) sandbox.fire({ firedAt, headline: `old ${nth}` })
+    await letters.first().getByText('4').waitFor()
+    await until('two groups', async () => (await letters.count()) === 2)
+    expect(await focused()).toContain('rejected')
+  })
+
+  it('a button that is reached by keyboard stays what it is, when another comes before it', async () => {
+    const { url, sandbox, hook, some } = await rig(400, {
+      sink: 'retry: { initialDelay: 10m, maxDelay: 1h }',
+    })
+    await some('dead', 3)
+    const { page } = await open(`${url}/`)
+    const row = page.locator('#sink-hook')
+    await row.locator('button[data-act*="letters/drop"]').focus()
+    hook.answerWith({ status: 503 })
+    sandbox.fireMany(12)
+    await row.locator('button[data-act*="hook/probe"]').waitFor()
+    expect(await page.evaluate('document.activeElement.dataset.act')).toContain('letters/drop')
+  })
+
   it('Back, too, is asked again where it got no answer, though nothing changes any more', async () => {
     const { url, some } = await rig(204, { pace: 'every: 10m' })
     await some('delivered', 3)

@@ -12,6 +12,8 @@ interface ActionButton {
   readonly ask: string
   readonly method?: 'POST' | 'DELETE'
   readonly path: string
+  /** Has the focus in turn with another one of that place, as Resume and Pause; absent: a button of its own. */
+  readonly place?: string
   readonly body?: Readonly<Record<string, unknown>>
   readonly fields?: readonly ActionField[]
   /** Answers what would happen; asked again when a field changes. */
@@ -34,9 +36,10 @@ interface ActionField {
   readonly options?: readonly string[]
 }
 
-export function actionButton(button: ActionButton): Html {
+export function actionButton({ place, ...button }: ActionButton): Html {
   const { label, ...rest } = button
-  return html`<button type="button" class="act" title="${rest.ask}" data-act="${JSON.stringify({ label, ...rest })}">${label}</button>`
+  // With a key, so that the one that has the focus stays what it is, whatever comes or goes before it.
+  return html`<button type="button" class="act" data-key="${place ?? rest.path}" title="${rest.ask}" data-act="${JSON.stringify({ label, ...rest })}">${label}</button>`
 }
 
 /** Copies a command for the terminal. */

@@ -27,7 +27,7 @@ function row(group: LetterGroupView, areMore: boolean, times: Times, canAct: boo
   const { words } = times
   const { count: figure, letterHeads: heads } = words
   const story = html`<a href="/alerts/${sampleAlert.source}/${sampleAlert.id}">${sampleAlert.source}.${sampleAlert.id}</a>`
-  return html`<tr><th scope="row">${sink}</th><td data-label="${heads.reason}">${failure(reason, words.reasons, words.fromBelow)}</td>
+  return html`<tr data-key="${sink} ${reason}"><th scope="row">${sink}</th><td data-label="${heads.reason}">${failure(reason, words.reasons, words.fromBelow)}</td>
 <td class="number failed" data-label="${heads.count}">${figure(count)}</td>
 <td data-label="${heads.first}">${times.distance(firstAt)}</td><td data-label="${heads.last}">${times.distance(lastAt)}</td>
 <td class="wide" data-label="${heads.sample}">${story}<small class="answer">${failure(sample, words.reasons)}</small>${buttonRow(canAct, buttonsOf(group, areMore, words))}</td></tr>`

@@ -110,7 +110,10 @@ export const script = `(() => {
       whole = isWhole(main)
       holdNew(main, !isElsewhere)
       page = pageOf(address)
+      const { activeElement: focused } = document
       morph(document.querySelector('main'), main)
+      // What is moved to another place loses it.
+      if (focused?.isConnected && focused !== document.activeElement) focused.focus({ preventScroll: true })
     }
     const now = document.querySelector('.headline')?.textContent
     const news = new Set([isElsewhere && placeText(), headline && now !== headline && now].filter(Boolean))

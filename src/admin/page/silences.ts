@@ -54,7 +54,7 @@ function item(silence: SilenceView, times: Times, canAct: boolean): Html {
   const { words } = times
   const isAhead = Date.parse(startsAt) > times.nowMs
   const when = words.silenceTime(isAhead ? times.distance(startsAt) : null, times.distance(endsAt))
-  return html`<li>${matchText(match, words)}${comment ? words.quote(foreign(comment)) : null}<small><bdi dir="ltr">${id}</bdi>${words.dot}${when}</small>${problem === null ? null : html`<p class="reason">${words.fromBelow(problem)}</p>`}${buttonRow(
+  return html`<li data-key="${id}">${matchText(match, words)}${comment ? words.quote(foreign(comment)) : null}<small><bdi dir="ltr">${id}</bdi>${words.dot}${when}</small>${problem === null ? null : html`<p class="reason">${words.fromBelow(problem)}</p>`}${buttonRow(
     canAct,
     [
       actionButton({

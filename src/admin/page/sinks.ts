@@ -89,6 +89,7 @@ function buttonsOf({ name, state, dead, reason, pausedUntil }: SinkView, words: 
       ? actionButton({
           label: words.resume,
           path: resume,
+          place: 'hold',
           ask: words.resumeAsk(name),
           undo: {
             method: 'POST',
@@ -100,6 +101,7 @@ function buttonsOf({ name, state, dead, reason, pausedUntil }: SinkView, words: 
       : actionButton({
           label: words.pause,
           path: pause,
+          place: 'hold',
           ask: words.pauseAsk(name),
           // The pause of another operator, which the reader does not see yet, would be lost, and not come back by what undoes this one.
           body: { unlessPaused: true },

@@ -88,7 +88,7 @@ function delivery(part: DeliveryStory, alert: AlertStory, times: Times, canAct: 
   const next = nextAttemptAt
     ? html`<p class="reason">${words.nextTry(times.distance(nextAttemptAt))}</p>`
     : null
-  return html`<article class="card"><header class="row"><h3>${receiver(sink, target)}</h3>${badge(tone, icon, word)}</header>
+  return html`<article class="card" data-key="${sink} ${target ?? ''}"><header class="row"><h3>${receiver(sink, target)}</h3>${badge(tone, icon, word)}</header>
 ${routes === null ? null : html`<p class="reason">${words.byRoutes(routes.length, foreign(routes.join(', ')))}</p>`}${orphaned ? html`<p class="reason">${words.sinkIsGone}</p>` : null}${heldUpBy ? hold(heldUpBy, times) : null}${next}${attempts.length === 0 ? html`<p class="reason">${words.nothingWasSent}</p>` : html`<ol class="attempts">${attempts.map((each, at) => [roundMark(each, attempts[at - 1], requestedAt, times), attempt(each, times)])}</ol>`}
 ${buttonRow(canAct, buttonsOf(part, alert, words))}</article>`
 }
@@ -153,7 +153,7 @@ function buttonsOf({ sink, state }: DeliveryStory, alert: AlertStory, words: Pag
 }
 
 function heldCard(sink: string, name: string, words: PageWords, canAct: boolean): Html {
-  return html`<article class="card"><header class="row"><h3>${sink}</h3>${badge('warning', 'pause', words.rowStates.held)}</header>${buttonRow(canAct, [replayButton(name, sink, words), copyButton(words, replayCommand(name, sink))])}</article>`
+  return html`<article class="card" data-key="${sink} "><header class="row"><h3>${sink}</h3>${badge('warning', 'pause', words.rowStates.held)}</header>${buttonRow(canAct, [replayButton(name, sink, words), copyButton(words, replayCommand(name, sink))])}</article>`
 }
 
 /** Sinks that got it neither by another route nor since. */
