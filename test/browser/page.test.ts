@@ -189,6 +189,22 @@ describe('a button', () => {
     expect(await said(page).textContent()).toBe(text)
   })
 
+  it.each([
+    [504, '<h1>504 Gateway Time-out</h1>'],
+    [200, '<h1>Your session has ended: log in</h1>'],
+  ])('says what is known where a proxy answers in the place of the bridge: %i', async (status, body) => {
+    const { url } = await rig(204)
+    const { page } = await open(url)
+    await page.getByRole('button', { name: 'Pause', exact: true }).click()
+    await page.locator('#act-token input').fill(adminToken)
+    await page.route('**/pause', (route) => route.fulfill({ status, contentType: 'text/html', body }))
+    await page.locator('#act-go').click()
+    await said(page).filter({ hasText: '.' }).waitFor()
+    expect(await said(page).textContent()).toBe(
+      'The bridge did not answer. It may have done this all the same: look before you try again.',
+    )
+  })
+
   it('sends or deletes what is dead, as a group or one alone, and sends again what was delivered', async () => {
     const { url, hook, some, audit } = await rig(400, { history: 4 })
     await some('dead', 4)

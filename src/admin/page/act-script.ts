@@ -6,16 +6,19 @@ export const actScript = `
       token = undefined
       throw new Error(words.noToken)
     }
+    const lost = () => { throw Object.assign(new Error(words.noAnswer), { isLost: true }) }
     const answer = await fetch(path, {
       method,
       signal: AbortSignal.timeout(15000),
       headers: { authorization: 'Bearer ' + token, accept: 'application/json', ...(body ? { 'content-type': 'application/json' } : {}) },
       ...(body ? { body: JSON.stringify(body) } : {}),
-    }).catch(() => { throw Object.assign(new Error(words.noAnswer), { isLost: true }) })
-    const said = await answer.json().catch(() => ({}))
-    if (answer.ok) return said
+    }).catch(lost)
+    const said = await answer.json().catch(() => undefined)
+    if (answer.ok && said) return said
+    // Of a proxy, which got no answer of the bridge, or wants a login first.
+    if (answer.ok || (answer.status >= 502 && !said)) lost()
     if ([401, 403, 429].includes(answer.status)) token = undefined
-    throw Object.assign(new Error(said.detail ?? fill(words.answered, String(answer.status))), { status: answer.status })
+    throw Object.assign(new Error(said?.detail ?? fill(words.answered, String(answer.status))), { status: answer.status })
   }
   const timeOf = (iso) => new Date(iso).toLocaleString(words.locale, { timeZone: words.timeZone, dateStyle: 'medium', timeStyle: 'short' })
   const until = (iso) => fill(words.until, timeOf(iso))
