@@ -915,6 +915,23 @@ describe('the page lives', () => {
     },
   )
 
+  it('a search for one of several symbols has a field for each, of which none is forgotten', async () => {
+    const { url } = await rig(204)
+    const { page } = await open(`${url}/?symbol=one&symbol=two#deliveries`)
+    const symbols = page.getByLabel('Symbol', { exact: true })
+    expect(await symbols.evaluateAll((all) => all.map((each) => (each as { value?: string }).value))).toEqual(
+      ['one', 'two'],
+    )
+    await page.getByRole('search').getByRole('combobox', { name: 'Sink' }).selectOption('hook')
+    await page.getByRole('search').getByRole('button').click()
+    await page.waitForURL(`${url}/?symbol=one&symbol=two&sink=hook#deliveries`)
+    await symbols.first().fill('')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`${url}/?symbol=two&sink=hook#deliveries`)
+    await until('one field is left', async () => (await symbols.count()) === 1)
+    expect(await symbols.inputValue()).toBe('two')
+  })
+
   it('what is chosen in the search stays also where a reload of the config brings another sink and a source', async () => {
     let [sinks, sources] = [[sink({ name: 'desk' }), sink({ name: 'hook' })], [source()]]
     const { app } = admin({ status: async () => status({ sinks, sources }) })

@@ -30,10 +30,9 @@ export const navigationScript = `
   }
   // Blanks around a text are not meant, and what is left empty does not stand in the address.
   document.addEventListener('formdata', ({ formData }) => {
-    for (const [name, value] of [...formData]) {
-      if (value.trim()) formData.set(name, value.trim())
-      else formData.delete(name)
-    }
+    const fields = [...formData].filter(([, value]) => value.trim())
+    for (const name of [...formData.keys()]) formData.delete(name)
+    for (const [name, value] of fields) formData.append(name, value.trim())
   })
   document.addEventListener('submit', (event) => {
     const form = event.target

@@ -25,8 +25,14 @@ export function searchForm(filter: DeliveriesFilter, { sinks, sources }: SearchN
   const { search, any, idForm, labels } = searchWords[words.language]
   const { cursor: _, ...asked } = filter
   // The keys: a reload of the config may bring more to choose from, while what was chosen is not asked for yet.
+  // One for each text that is asked for: what the form leaves out would not be asked for any more.
   const typed = (name: 'symbol' | 'kind' | 'rule' | 'id', more?: HtmlPart) =>
-    html`<label data-key="${name}">${labels[name]}<input name="${name}" value="${[filter[name] ?? []].flat()[0] ?? ''}" maxlength="200" dir="auto" autocomplete="off" spellcheck="false"${more}></label>`
+    [filter[name] ?? '']
+      .flat()
+      .map(
+        (text, nth) =>
+          html`<label data-key="${name}${nth}">${labels[name]}<input name="${name}" value="${text}" maxlength="200" dir="auto" autocomplete="off" spellcheck="false"${more}></label>`,
+      )
   const chosen = (name: 'sink' | 'source' | 'state', options: readonly (readonly [string, string])[]) =>
     html`<label data-key="${name}">${labels[name]}<select name="${name}"><option value="">${any}</option>${options.map(
       ([value, text]) =>
@@ -50,6 +56,8 @@ ${timed('since')}${timed('until')}
 
 /** What a form sends: local times are of the zone of the page, blanks around a text are not meant, and a field left empty asks for nothing. */
 export function fromForm(name: string, value: unknown, timeZone: string): unknown {
+  if (Array.isArray(value))
+    return value.map((each) => fromForm(name, each, timeZone)).filter((each) => each !== '')
   if (typeof value !== 'string') return value
   const text = value.trim()
   const isLocal = (name === 'since' || name === 'until') && localTime.test(text)

@@ -386,6 +386,11 @@ describe('the latest alerts', () => {
     expect(words((await page(withRows([]))).text)).toContain('No alert was seen yet.')
   })
 
+  test('are searched for what is left of several texts, where a browser without the script sends empty ones', async () => {
+    const { calls } = await page({}, '/?symbol=a&symbol=+b+&symbol=&kind=&kind=&state=')
+    expect(calls).toContainEqual(['search', { symbol: ['a', 'b'], limit: deliveryRowsMax }])
+  })
+
   test('are narrowed down, on a Persian page, by what has a Persian name', async () => {
     const fa = () => ({ timeZone: 'Asia/Tehran', calendar: 'jalali', language: 'fa' }) as const
     const at = '2026-11-21T05:15:00Z'
