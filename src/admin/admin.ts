@@ -12,6 +12,7 @@ import { isUnheard } from '../store/connection/redis-errors.ts'
 import { timeZoneHeader } from '../telemetry/version.ts'
 import { registerActions } from './actions.ts'
 import { answerFewAtOnce } from './at-once.ts'
+import { limitConnections } from './connections.ts'
 import { eventsPath, registerEvents } from './events.ts'
 import { safeHeaders } from './headers.ts'
 import { registerHealth } from './health.ts'
@@ -25,7 +26,6 @@ import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 import { registerRead } from './read.ts'
 import { registerReads } from './reads.ts'
-import { readFewInATurn } from './turns.ts'
 import { keepFewUnread } from './unread.ts'
 
 /**
@@ -52,7 +52,7 @@ export function buildAdmin(deps: AdminDeps): FastifyInstance {
     http: { requireHostHeader: false },
     routerOptions: { maxParamLength: paramCharsMax },
   })
-  const read = readFewInATurn(app)
+  const read = limitConnections(app, unread)
   acceptOnlyJson(app)
   app.addHook('onRequest', async (request, reply) => {
     read()

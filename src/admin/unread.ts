@@ -5,6 +5,8 @@ import type { Socket } from 'node:net'
 export interface Unread {
   /** For every request, before it is looked at. */
   asked(request: IncomingMessage, response: ServerResponse): void
+  /** Whether a request on this connection is not answered yet, or its answer not taken. */
+  isAsking(socket: Socket): boolean
   /** Whether more answers were to be taken on its connection, when it came, than a client asks for that takes them. */
   isTooMuch(request: IncomingMessage): boolean
   /** For an answer that begins: to be called with the bytes of each part of it. */
@@ -63,6 +65,7 @@ export function keepFewUnread(): Unread {
       // What is refused is kept, too, until those before it are taken.
       answer(request, response)(refusedBytes)
     },
+    isAsking: (socket) => countOf(socket) > 0,
     isTooMuch: (request) => tooMuch.has(request),
     answer,
   }

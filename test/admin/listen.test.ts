@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { promisify } from 'node:util'
 import { afterEach, expect, test } from 'vitest'
 import type { AuditRow } from '../../src/admin/audit-view.ts'
@@ -242,6 +242,32 @@ test('thousands of requests that come at the same time on many connections are r
   for (const socket of sockets) socket.resume().write(get('/healthz').repeat(1_000))
   await until('all are answered', () => all === 20_000)
   expect(most).toBeLessThan(4_000)
+  for (const socket of sockets) socket.destroy()
+})
+
+test('of thousands of connections on which nothing is asked for, the oldest are closed, and who asks is answered', async () => {
+  const go = Promise.withResolvers<void>()
+  const { app, port, base } = await listen({
+    async status() {
+      await go.promise
+      return status()
+    },
+  })
+  const count = () => promisify(app.server.getConnections.bind(app.server))()
+  const asked = fetch(`${base}/readyz`)
+  await until('one asks', async () => (await count()) === 1)
+  const sockets: Socket[] = []
+  for (let wave = 1; wave <= 11; wave += 1) {
+    for (let each = 0; each < 200; each += 1) sockets.push(connect(port, '127.0.0.1').on('error', () => {}))
+    await until('all are connected', () => sockets.every((socket) => !socket.connecting))
+    for (const socket of sockets.slice(-200)) socket.resume().write('GET /readyz HTTP/1.1\r\nx')
+  }
+  await until('some are closed', async () => (await count()) <= 2_000)
+  await until('they hear of it', () => sockets.filter((socket) => !socket.destroyed).length === 1_999)
+  expect(sockets.slice(0, 201).every((socket) => socket.destroyed)).toBe(true)
+  go.resolve()
+  expect((await asked).status).toBe(200)
+  expect((await fetch(`${base}/readyz`)).status).toBe(200)
   for (const socket of sockets) socket.destroy()
 })
 
