@@ -26,7 +26,7 @@ import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 import { registerRead } from './read.ts'
 import { registerReads } from './reads.ts'
-import { keepFewUnread } from './unread.ts'
+import { keepFewUnread, type Unread } from './unread.ts'
 
 /**
  * The HTTP server for operators: metrics, health, JSON API, status page. It is built without listening: tests inject
@@ -35,6 +35,10 @@ import { keepFewUnread } from './unread.ts'
  */
 export function buildAdmin(deps: AdminDeps): FastifyInstance {
   const unread = keepFewUnread()
+  const asked: Unread['asked'] = (request, response) => {
+    unread.asked(request, response)
+    read()
+  }
   const app = fastify({
     logger: false,
     bodyLimit: bodyBytesMax,
@@ -46,7 +50,7 @@ export function buildAdmin(deps: AdminDeps): FastifyInstance {
     return503OnClosing: false,
     trustProxy: false,
     exposeHeadRoutes: true,
-    ...malformedAnswers(unread),
+    ...malformedAnswers(asked),
     schemaController: { compilersFactory: noCompilers },
     // `refuseForeignHosts` refuses a missing Host, with our headers.
     http: { requireHostHeader: false },
@@ -55,12 +59,11 @@ export function buildAdmin(deps: AdminDeps): FastifyInstance {
   const read = limitConnections(app, unread)
   acceptOnlyJson(app)
   app.addHook('onRequest', async (request, reply) => {
-    read()
-    unread.asked(request.raw, reply.raw)
+    asked(request.raw, reply.raw)
     reply.headers({ ...safeHeaders, [timeZoneHeader]: deps.display().timeZone })
   })
   refuseForeignHosts(app, deps)
-  refuseExpectations(app, unread)
+  refuseExpectations(app, asked)
   answerFewAtOnce(app, new Set([...lifePaths, eventsPath]), unread)
   app.setNotFoundHandler((request, reply) =>
     sendProblem(reply, {

@@ -10,10 +10,10 @@ import type { Unread } from './unread.ts'
  * Answers to requests that reach no route and no hook: an address that cannot be decoded, a part of it that is too long,
  * and data that is not HTTP. They have the headers of every answer, by which a command recognises the bridge.
  */
-export function malformedAnswers(unread: Unread) {
+export function malformedAnswers(asked: Unread['asked']) {
   return {
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
-      unread.asked(request.raw, reply.raw)
+      asked(request.raw, reply.raw)
       answerAddress(error, reply)
     },
     clientErrorHandler: answerSocket,
@@ -21,9 +21,9 @@ export function malformedAnswers(unread: Unread) {
 }
 
 /** The server handles `Expect: 100-continue` itself; every other expectation is refused. */
-export function refuseExpectations(app: FastifyInstance, unread: Unread): void {
+export function refuseExpectations(app: FastifyInstance, asked: Unread['asked']): void {
   app.server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    unread.asked(request, response)
+    asked(request, response)
     const { status, type, text } = problemAnswer({
       status: 417,
       detail: 'Only 100-continue can be expected.',

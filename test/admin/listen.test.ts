@@ -225,25 +225,32 @@ test('who shows the token gives orders while as many others wait as may', async 
   await Promise.all(others)
 })
 
-test('thousands of requests that come at the same time on many connections are read in turns with other work of the process', async () => {
-  let [inATurn, most, all] = [0, 0, 0]
-  const { app, port } = await listen({
-    hung() {
-      if (inATurn === 0) setTimeout(() => (inATurn = 0))
-      inATurn += 1
-      all += 1
-      most = Math.max(most, inATurn)
-      return undefined
-    },
-  })
-  const count = () => promisify(app.server.getConnections.bind(app.server))()
-  const sockets = Array.from({ length: 20 }, () => connect(port, '127.0.0.1'))
-  await until('they are connected', async () => (await count()) === 20)
-  for (const socket of sockets) socket.resume().write(get('/healthz').repeat(1_000))
-  await until('all are answered', () => all === 20_000)
-  expect(most).toBeLessThan(4_000)
-  for (const socket of sockets) socket.destroy()
-})
+test.each([
+  ['ask whether the process lives', '/healthz', ''],
+  ['are no addresses', '/%zz', ''],
+  ['expect what nobody knows', '/', 'expect: more'],
+])(
+  'thousands of requests that %s, at the same time on many connections, are read in turns with other work of the process',
+  async (_, path, header) => {
+    let [inATurn, most, all] = [0, 0, 0]
+    const { app, port } = await listen()
+    for (const event of ['request', 'checkExpectation'])
+      app.server.prependListener(event, () => {
+        if (inATurn === 0) setTimeout(() => (inATurn = 0))
+        inATurn += 1
+        all += 1
+        most = Math.max(most, inATurn)
+      })
+    const count = () => promisify(app.server.getConnections.bind(app.server))()
+    const sockets = Array.from({ length: 20 }, () => connect(port, '127.0.0.1'))
+    await until('they are connected', async () => (await count()) === 20)
+    const request = header === '' ? get(path) : get(path, header)
+    for (const socket of sockets) socket.resume().write(request.repeat(1_000))
+    await until('all have come', () => all === 20_000)
+    expect(most).toBeLessThan(4_000)
+    for (const socket of sockets) socket.destroy()
+  },
+)
 
 test('of thousands of connections on which nothing is asked for, the oldest are closed, and who asks is answered', async () => {
   const go = Promise.withResolvers<void>()
