@@ -115,12 +115,12 @@ local since = (tonumber(done[1] or 0) or 0) + 1
 local refused, sent, seen = math.ceil(redis.call('ZCOUNT', KEYS[6], since, '+inf') / ARGV[4]), 0, {}
 for _, id in ipairs(redis.call('ZREVRANGEBYSCORE', KEYS[6], '+inf', since, 'LIMIT', 0, ${newestAlerts} * ARGV[4])) do
   local alert = string.match(id, '^(.+%.%d+)%.${'%x'.repeat(12)}$') or id
-  -- Each attempt left a record, and giving up another one.
+  -- Each attempt left a record, and giving up another one. What became of one recipient's became of the others'.
   if not seen[alert] and (fieldsOf(id, 'failedReason')[1] ~= ARGV[3] or redis.call('LLEN', KEYS[7] .. id .. ':logs') > 1) then
-    seen[alert] = true
     sent = sent + 1
     if sent == ${sentMin} then break end
   end
+  seen[alert] = true
 end
 refused = sent < ${sentMin} and sent or math.max(sent, refused)
 return {
