@@ -1,5 +1,5 @@
-import { existsSync, unlinkSync, writeFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { accessSync, constants, existsSync, unlinkSync, writeFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { scheduleOptionsOf } from '../app/schedule-options.ts'
 import { formatMistake } from '../config/mistake.ts'
@@ -68,6 +68,7 @@ Secrets come from the environment, or are asked for without being shown; the con
 async function init(file: string, options: Options, terminal: Terminal | undefined): Promise<void> {
   const environmentFile = `${file.replace(/\.ya?ml$/, '')}.env`
   refuseWhereThere(file)
+  refuseUnwritable(file)
   const wanted: InitOptions = {
     ...options,
     sinks: options.sink ?? [],
@@ -107,6 +108,15 @@ function refuseWhereThere(file: string): void {
     )
 }
 
+/** Before anybody is asked or called, as far as it can be known. */
+function refuseUnwritable(file: string): void {
+  try {
+    accessSync(dirname(resolve(file)), constants.W_OK)
+  } catch (thrown) {
+    throw notWritten(file, thrown)
+  }
+}
+
 /** Both or none. `wx` fails where a file has come meanwhile. */
 function writeBoth(file: string, text: string, environmentFile: string, environment: string): void {
   if (environment !== '') writeNew(environmentFile, environment, 0o600)
@@ -122,20 +132,26 @@ function writeNew(file: string, text: string, mode: number): void {
   try {
     writeFileSync(file, text, { flag: 'wx', mode })
   } catch (thrown) {
-    const reason = thrown instanceof Error ? thrown.message : 'unknown'
-    throw new UserError(`${printable(file)} cannot be written: ${reason}.`, { cause: thrown })
+    throw notWritten(file, thrown)
   }
+}
+
+function notWritten(file: string, thrown: unknown): UserError {
+  const reason = thrown instanceof Error ? thrown.message : 'unknown'
+  return new UserError(`${printable(file)} cannot be written: ${reason}.`, { cause: thrown })
 }
 
 function nextSteps({ file, environmentFile }: { file: string; environmentFile?: string }): string {
   const [config, environment] = [printable(file), environmentFile && printable(environmentFile)]
   const word = shellWord(config)
+  // Who ran it by npx has no command of this name.
+  const program = process.env['npm_lifecycle_event'] === 'npx' ? 'npx alert-bridge' : 'alert-bridge'
   return [
     `Wrote ${config}${environment ? `, and ${environment} with the secrets that were not in the environment (only you can read it)` : ''}.`,
     '',
     ...(environment ? [`  set -a; . ${shellWord(resolve(environment))}; set +a`] : []),
-    `  alert-bridge check-config ${word}`,
-    `  alert-bridge run --config ${word}`,
+    `  ${program} check-config ${word}`,
+    `  ${program} run --config ${word}`,
   ].join('\n')
 }
 

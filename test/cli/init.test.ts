@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createTerminal } from '../../src/cli/init/terminal.ts'
 import { initCommand } from '../../src/cli/init.ts'
 import { UsageError } from '../../src/cli/usage.ts'
@@ -20,6 +20,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 let folder: string
 beforeEach(() => {
+  vi.stubEnv('npm_lifecycle_event', undefined)
   folder = mkdtempSync(join(tmpdir(), 'alert-bridge-init-'))
 })
 afterEach(() => {
@@ -133,6 +134,25 @@ describe('init with options', () => {
     const { thrown } = await run(nobody(), at('link.yaml'), ...flags)
     expect(String(thrown)).toMatch(/link\.yaml cannot be written: EEXIST/)
     for (const name of ['nowhere', 'link.env']) expect(() => statSync(at(name))).toThrow()
+  })
+
+  it('calls nobody where the folder of the file is not there or cannot be written', async () => {
+    const receiver = await startWebhookReceiver()
+    onTestFinished(() => receiver.stop())
+    vi.stubEnv('MARKET_DATA_TOKEN', 'token')
+    const flags = ['--base-url', receiver.url, '--sink', `webhook,url=${receiver.url}`]
+    const { thrown } = await run(nobody(), at('etc/bridge.yaml'), ...flags)
+    expect(String(thrown)).toMatch(/etc\/bridge\.yaml cannot be written: ENOENT/)
+    expect(receiver.requests).toEqual([])
+  })
+
+  it('names the next commands as somebody can type them who ran it by npx', async () => {
+    vi.stubEnv('MARKET_DATA_TOKEN', 'token')
+    vi.stubEnv('npm_lifecycle_event', 'npx')
+    const flags = ['--base-url', 'https://api.example.com', '--sink', 'webhook,url=https://a.example']
+    const { out } = await run(nobody(), at('bridge.yaml'), '--unchecked', ...flags)
+    expect(out).toContain(`\n  npx alert-bridge check-config ${at('bridge.yaml')}\n`)
+    expect(out).toContain(`\n  npx alert-bridge run --config ${at('bridge.yaml')}\n`)
   })
 
   it.each([
@@ -316,6 +336,26 @@ describe('init on a terminal', () => {
       config: { sinks: { webhook: { allowPrivateNetworks: true } } },
     })
     await receiver.stop()
+  })
+
+  it('takes no other text for a yes or a no, and says of what was typed that it was typed', async () => {
+    for (const name of ['MARKET_DATA_TOKEN', 'MARKET_DATA_URL']) vi.stubEnv(name, '')
+    const [input, output] = [new PassThrough(), new PassThrough()]
+    const address = 'https://new-api.example.com'
+    const typed = ['new-api.example.com', 'token', '', address, 'new-api', 'Yes', address, 'token', '']
+    input.end([...typed, 'webhook', 'https://a.example', ''].map((answer) => `${answer}\n`).join(''))
+    const { thrown } = await run(
+      initCommand(() => createTerminal(input, output, false)),
+      ...[at('bridge.yaml'), '--unchecked'],
+    )
+    const asked = await text(output.end())
+    expect(asked.match(/Type it again\? \[Y\/n\]: /g)).toHaveLength(3)
+    expect(asked).toContain('sources.main.baseUrl: found what was typed, which is not shown: expected')
+    expect(asked).not.toContain('what MARKET_DATA_URL holds')
+    expect(thrown).toBeUndefined()
+    expect(check('bridge.yaml', read('bridge.env'))).toMatchObject({
+      config: { sources: { main: { baseUrl: address } } },
+    })
   })
 
   it('ends at once where a person interrupts a check', async () => {

@@ -100,15 +100,27 @@ async function settle(collect: Collect, terminal: Terminal | undefined, check: C
       if (terminal === undefined)
         throw new UserError(`${thrown.message}\nNothing was written; with --unchecked nobody is called.`)
       const isPrivate = thrown instanceof PrivateAddress
-      const ways = isPrivate ? ', or allow this sink to reach private networks? [Y/n/allow]' : '? [Y/n]'
-      const answer = await terminal.ask(`${thrown.message}\nType it again${ways}`)
-      if (/^n/i.test(answer)) return part
+      const way = await askWay(terminal, thrown.message, isPrivate)
+      if (way === 'keep') return part
       const allowed: Entry = { key: 'allowPrivateNetworks', value: true }
       answers =
-        isPrivate && /^a/i.test(answer)
-          ? { part: { ...part, entries: [...part.entries, allowed] } }
-          : await collect(true)
+        way === 'allow' ? { part: { ...part, entries: [...part.entries, allowed] } } : await collect(true)
     }
+  }
+}
+
+/** Until it is answered: what else is typed here may be meant for the next question. */
+async function askWay(
+  terminal: Terminal,
+  refusal: string,
+  isPrivate: boolean,
+): Promise<'again' | 'keep' | 'allow'> {
+  const ways = isPrivate ? ', or allow this sink to reach private networks? [Y/n/allow]' : '? [Y/n]'
+  for (;;) {
+    const answer = await terminal.ask(`${refusal}\nType it again${ways}`)
+    if (/^(y|yes)?$/i.test(answer)) return 'again'
+    if (/^(n|no)$/i.test(answer)) return 'keep'
+    if (isPrivate && /^(a|allow)$/i.test(answer)) return 'allow'
   }
 }
 
@@ -226,10 +238,14 @@ const placeholder: Part = {
 
 /** The config as it would be written, checked as `check-config` checks it. Throws a UserError over its mistakes. */
 export function configWith(source: Part, sinks: readonly Part[], file: string) {
-  const env = { ...process.env, ...freshVariables([source, ...sinks]) }
+  const fresh = freshVariables([source, ...sinks])
+  const env = { ...process.env, ...fresh }
   const loaded = parseConfig(configText(source, sinks), { env, folder: dirname(resolve(file)) })
   if (loaded.ok) return loaded
   // There is no file yet, so a line in it would say nothing.
   const texts = loaded.mistakes.map(({ line: _, column: __, ...mistake }) => formatMistake(file, mistake))
-  throw new UserError(texts.join('\n'))
+  // Nor do those variables hold anything yet.
+  const inWords = (text: string) =>
+    Object.keys(fresh).reduce((all, name) => all.replaceAll(`what ${name} holds`, 'what was typed'), text)
+  throw new UserError(inWords(texts.join('\n')))
 }
