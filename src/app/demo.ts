@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { parseConfig } from '../config/load.ts'
 import { systemClock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/duration.ts'
+import { errorCode, UserError } from '../lib/errors.ts'
 import { type Arrival, type Receivers, startReceivers } from '../sandbox/receivers.ts'
 import { createSandbox, sandboxToken } from '../sandbox/sandbox.ts'
 import { createLogger, type LogLevel } from '../telemetry/log.ts'
@@ -97,7 +98,7 @@ async function startBridge(parts: {
   teardown: Teardown
 }): Promise<{ app: App; address: string }> {
   const { url, receivers, secret, log, teardown } = parts
-  const folder = mkdtempSync(join(tmpdir(), 'alert-bridge-demo-'))
+  const folder = temporaryFolder()
   teardown.push('data', () => rmSync(folder, { recursive: true, force: true }))
   const listen = `127.0.0.1:${(await isFree(8080)) ? 8080 : 0}`
   const loaded = parseConfig(configText({ folder, listen, url, secret, receivers }), { env: {}, folder })
@@ -110,6 +111,16 @@ async function startBridge(parts: {
     () => bridgeStopTimeoutMs,
   )
   return { app, address: await app.start() }
+}
+
+/** A container may have no folder that can be written. */
+function temporaryFolder(): string {
+  try {
+    return mkdtempSync(join(tmpdir(), 'alert-bridge-demo-'))
+  } catch (cause) {
+    const why = `where nothing can be written (${errorCode(cause) ?? 'unknown'}): name another folder in TMPDIR.`
+    throw new UserError(`The demo keeps its data in ${printable(tmpdir())}, ${why}`, { cause })
+  }
 }
 
 function configText(parts: {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { commandNames, createProgram } from '../../src/cli/cli.ts'
 import { cli } from '../support/cli.ts'
 
@@ -194,6 +194,16 @@ describe('what failed ends with exit code 1', () => {
   ])('%s', async (_what, line) => {
     expect((await cli(line)).code).toBe(1)
   })
+})
+
+it('a demo whose folder of temporary files is none says so in a sentence', async () => {
+  vi.stubEnv('TMPDIR', join(folder, 'none'))
+  const { code, err } = await cli(['demo', '--seconds', '1'])
+  vi.unstubAllEnvs()
+  expect([code, err]).toEqual([
+    1,
+    expect.stringMatching(/^The demo keeps its data in .*none, where .*ENOENT/),
+  ])
 })
 
 it('--help lists each command with the usage that it has once it is loaded', async () => {
