@@ -26,7 +26,9 @@ const sends = (result: string) => `sends_total{${sink},result="${result}"}`
 const waiting = `queue_jobs{${sink},state="waiting"}`
 const calls = (status: string) =>
   `upstream_requests_total{${source},endpoint="alerts/deliveries",status="${status}"}`
+const toOne = { [`sink_recipients{${sink}}`]: '1x500' }
 const lags = (late: string) => ({
+  ...toOne,
   [`delivery_lag_seconds_bucket{${source},${sink},le="300"}`]: '0x500',
   [`delivery_lag_seconds_count{${source},${sink}}`]: late,
 })
@@ -119,6 +121,7 @@ const times: Readonly<Record<string, Times>> = {
     series: {
       [sends('delivered')]: once,
       [sends('dead')]: '0x49 3x500',
+      ...toOne,
       [`circuit_open{${sink}}`]: '0x500',
     },
   },
