@@ -25,7 +25,7 @@ export interface Action extends Pick<About, 'says' | 'body' | 'answer' | 'status
  * is recorded for other operators.
  */
 export function registerAction(app: FastifyInstance, deps: AdminDeps, action: Action): void {
-  const { adminToken, clock, log, ports } = deps
+  const { adminToken, hosts, clock, log, ports } = deps
   const { method, path, name, act } = action
   const tries = triesOf(deps)
   app.route({
@@ -35,7 +35,7 @@ export function registerAction(app: FastifyInstance, deps: AdminDeps, action: Ac
     // Runs before the body is read, so without the token no body is accepted.
     onRequest: async (request, reply) => {
       addresses.set(request, request.ip)
-      const refusal = refuseChange(request, adminToken())
+      const refusal = refuseChange(request, adminToken(), hosts())
       if (!refusal) return
       if (refusal.status !== 401) return sendProblem(reply, refusal)
       if (request.headers.authorization !== undefined) {

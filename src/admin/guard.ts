@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
+import { isAmong, printable } from './host.ts'
 import type { Problem } from './problem.ts'
 
 /**
@@ -9,6 +10,7 @@ import type { Problem } from './problem.ts'
 export function refuseChange(
   request: Pick<FastifyRequest, 'headers'>,
   token: { reveal(): string } | undefined,
+  hosts: readonly string[],
 ): Problem | undefined {
   const { headers } = request
   const expected = token?.reveal()
@@ -17,8 +19,14 @@ export function refuseChange(
       status: 403,
       detail: 'Everything that changes something is off: set http.adminToken in the config.',
     }
-  if (isForeign(headers['origin'], headers['sec-fetch-site'], headers.host))
+  if (isFromElsewhere(headers['sec-fetch-site']))
     return { status: 403, detail: 'Requests that come from other web pages are refused.' }
+  const { origin } = headers
+  if (origin !== undefined && !isOfOurPage(origin, headers.host, hosts))
+    return {
+      status: 403,
+      detail: `Requests that come from other web pages are refused. This one says ${printable(origin)}: if that is a proxy before the bridge, add its name to http.hosts in its config.`,
+    }
   const shown = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1]
   if (shown === undefined)
     return { status: 401, detail: 'Send the token of http.adminToken as "Authorization: Bearer TOKEN".' }
@@ -27,14 +35,15 @@ export function refuseChange(
   return undefined
 }
 
-function isForeign(
-  origin: string | undefined,
-  site: string | string[] | undefined,
-  host: string | undefined,
-): boolean {
-  if (site !== undefined && site !== 'same-origin' && site !== 'none') return true
-  if (origin === undefined) return false
-  return !URL.canParse(origin) || new URL(origin).host !== host
+function isFromElsewhere(site: string | string[] | undefined): boolean {
+  return site !== undefined && site !== 'same-origin' && site !== 'none'
+}
+
+/** A proxy before us may ask in its own words: then `Host` is our address, and the page has the name of the proxy. */
+function isOfOurPage(origin: string, host: string | undefined, hosts: readonly string[]): boolean {
+  if (!URL.canParse(origin)) return false
+  const { host: shown, hostname } = new URL(origin)
+  return shown === host || isAmong(hostname, hosts)
 }
 
 /** All digests have the same length, so the time shows neither the length of the token nor where the two differ. */

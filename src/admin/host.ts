@@ -36,12 +36,12 @@ function isOurs(host: string, names: readonly string[]): boolean {
   const [, v6, name = ''] = match
   if (v6 !== undefined) return isIP(v6) === 6
   const plain = plainName(name)
-  return (
-    isIP(plain) === 4 ||
-    plain === 'localhost' ||
-    plain.endsWith('.localhost') ||
-    names.some((known) => plainName(known) === plain)
-  )
+  return isIP(plain) === 4 || plain === 'localhost' || plain.endsWith('.localhost') || isAmong(name, names)
+}
+
+/** Whether a name is one of `names`, in whatever letters. */
+export function isAmong(name: string, names: readonly string[]): boolean {
+  return names.some((known) => plainName(known) === plainName(name))
 }
 
 function plainName(name: string): string {
@@ -51,6 +51,6 @@ function plainName(name: string): string {
 const shownCharsMax = 100
 
 /** A header may contain anything. */
-function printable(host: string): string {
+export function printable(host: string): string {
   return JSON.stringify(host.slice(0, shownCharsMax).replace(/[^\x20-\x7e]/g, '?'))
 }

@@ -457,6 +457,28 @@ describe('whoever may not change anything', () => {
     expect(calls).toHaveLength(3)
   })
 
+  test('our own page does behind a proxy that names the bridge by its address, once http.hosts has the name of the proxy', async () => {
+    const headers = { ...authorised, origin: 'https://Bridge.example.com', host: '127.0.0.1:8080' }
+    const sites = [{ 'sec-fetch-site': 'same-origin' }, {}]
+    for (const site of sites) {
+      const { post, calls } = rig()
+      expect(problemOf(await post('/-/reload', {}, { ...headers, ...site }), 403)).toMatch(
+        /"https:\/\/Bridge\.example\.com".*http\.hosts/,
+      )
+      expect(calls).toEqual([])
+    }
+    const { post, calls } = rig({}, { hosts: () => ['bridge.example.com'] })
+    for (const site of sites)
+      expect((await post('/-/reload', {}, { ...headers, ...site })).statusCode).toBe(200)
+    for (const foreign of [
+      { 'sec-fetch-site': 'same-site' },
+      { origin: 'https://bridge.example.com.evil.example' },
+      { origin: 'http://127.0.0.1:9000' },
+    ])
+      problemOf(await post('/-/reload', {}, { ...headers, ...foreign }), 403)
+    expect(calls).toHaveLength(2)
+  })
+
   test('a token that was changed by a reload counts at once', async () => {
     let current = 'old'
     const { post } = rig({}, { adminToken: () => ({ reveal: () => current }) })
