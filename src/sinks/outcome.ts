@@ -1,3 +1,4 @@
+import { given } from '../lib/given.ts'
 import { isPage } from './transport/json-answer.ts'
 
 /**
@@ -14,6 +15,8 @@ export type Outcome =
       readonly afterMs?: number
       /** The sink as a whole is at fault (down, refusing credentials), not this alert: counts for the breaker. */
       readonly sinkFault: boolean
+      /** It was put off before the message was sent, so what the message says is not why. */
+      readonly unread?: boolean
       readonly answer: Answer
     }
   | {
@@ -209,7 +212,7 @@ function ofSmtp(result: Extract<ProtocolResult, { via: 'smtp' }>): Outcome {
   // 503 is about the order of commands, not about the message; a refused session says nothing about it either.
   const final = code >= 500 && code <= 599 && code !== 503 && stage !== 'session'
   if (final) return dead('rejected', stage === 'sender', answer)
-  return retry('server_error', answer, { sinkFault: stage !== 'recipient' })
+  return retry('server_error', answer, { sinkFault: stage !== 'recipient', unread: stage !== 'message' })
 }
 
 function ofFault(fault: Fault, answer: Answer): Outcome {
@@ -230,10 +233,10 @@ function ofFault(fault: Fault, answer: Answer): Outcome {
 function retry(
   reason: RetryReason,
   answer: Answer,
-  options: { afterMs?: number | undefined; sinkFault?: boolean } = {},
+  options: { afterMs?: number | undefined; sinkFault?: boolean; unread?: boolean } = {},
 ): Outcome {
-  const { afterMs, sinkFault = true } = options
-  return { kind: 'retry', reason, sinkFault, answer, ...(afterMs === undefined ? {} : { afterMs }) }
+  const { afterMs, sinkFault = true, unread } = options
+  return { kind: 'retry', reason, sinkFault, answer, ...given({ afterMs, unread }) }
 }
 
 function dead(reason: DeadReason, sinkFault: boolean, answer: Answer): Outcome {

@@ -342,6 +342,19 @@ describe('a digest', () => {
     expect(attempts().filter(({ result }) => result === 'retry')).toHaveLength(2 * 2)
   })
 
+  it('of one recipient finds out with its own attempts that the sink is down, though they begin with the same alert', async () => {
+    const { queues, sender } = rig(server, ['ops'])
+    const { sink, sizes } = batchSink(digest, () => unreached)
+    const found: number[][] = []
+    const retry = { attempts: 4, initialDelayMs: 40, maxDelayMs: 100 }
+    const more = { onBreaker: () => found.push(sizes()) }
+    sender([sink], { settings: { retry }, tuning: { faultsToOpen: 2 }, more })
+    await queues.enqueue(seenNow(jobs('ops', 1, 3)))
+    await until('it rests', () => found.length > 0)
+    // At the last attempt each goes alone.
+    expect(found[0]).toEqual([3, 3])
+  })
+
   it('is gathered by each process for itself', async () => {
     const { queues, sender } = rig(server, ['ops'])
     const held = Promise.withResolvers<Outcome>()

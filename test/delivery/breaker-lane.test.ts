@@ -4,11 +4,14 @@ import type { BreakerChange } from '../../src/delivery/sender.ts'
 import { defaultTuning } from '../../src/delivery/settings.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
+import { createSink } from '../../src/sinks/registry.ts'
+import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
 import { breakerKey } from '../../src/store/keys.ts'
 import { createBreakerStore } from '../../src/store/sink/breakers.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { onTestFinished } from '../support/finished.ts'
 import { startRedis, useRedis } from '../support/redis.ts'
+import { startSmtpReceiver } from '../support/smtp-receiver.ts'
 import { delivered, deliveryJob, jobs, quickSettings, rig, testSink, unavailable, until } from './rig.ts'
 
 const server = useRedis()
@@ -161,7 +164,31 @@ describe('a sink that is down', () => {
     await mail(2)
     await until('a rest', () => running.states()[0]?.breaker === 'open')
   })
+
+  it.each([
+    ['a connection', { connect: () => busy }],
+    ['the sender', { mailFrom: () => busy }],
+  ] as const)(
+    'is known by one mail to several where it puts off %s, which comes before the mail',
+    async (_, script) => {
+      const smtp = await startSmtpReceiver()
+      onTestFinished(() => smtp.stop())
+      smtp.script(script)
+      const { queues, sender } = rig(server, ['desk'])
+      const to = ['a@example.com', 'b@example.com', 'c@example.com']
+      const own = { smtp: smtp.url, from: 'alerts@example.com', to, allowPrivateNetworks: true }
+      const sink = createSink('desk', sinkConfigSchema.parse({ type: 'email', ...own }), {
+        display: { timeZone: 'Asia/Tehran', calendar: 'both', language: 'en' },
+      })
+      onTestFinished(() => sink.close())
+      const running = sender([sink], { tuning: { faultsToOpen: 2 }, settings: { retry: slowRetry } })
+      await queues.enqueue(to.map((target) => deliveryJob('desk', 1, { target })))
+      await until('a rest', () => running.states()[0]?.breaker === 'open')
+    },
+  )
 })
+
+const busy = { code: 421, text: '4.3.2 Service not available' }
 
 const unreached: Outcome = { kind: 'retry', reason: 'connect', sinkFault: true, answer: { text: 'refused' } }
 

@@ -36,6 +36,7 @@ export type JobResult =
       readonly earlyMs: number
       /** Of the alerts that shared a message, only one reports it to the circuit. */
       readonly reportsToCircuit: boolean
+      readonly isShared: boolean
       readonly random: () => number
     }
   /** Its digest is not due yet. */
@@ -217,7 +218,8 @@ async function sendAlone(member: Member, deps: SendDeps): Promise<MemberResult> 
   const [startedAtMs, fromMs] = [clock.now(), clock.monotonicMs()]
   const outcome = await sendMembers([member], member.signal, deps)
   const durationMs = Math.round(clock.monotonicMs() - fromMs)
-  return { step: 'sent', outcome, startedAtMs, durationMs, reportsToCircuit: true, random: Math.random }
+  const alone = { reportsToCircuit: true, isShared: false, random: Math.random }
+  return { step: 'sent', outcome, startedAtMs, durationMs, ...alone }
 }
 
 /** A sink ends its attempt at its own limit; if it does not, delivery stops waiting so much later. */

@@ -107,17 +107,21 @@ export function signalOf(outcome: Outcome): SinkSignal {
 }
 
 /** What an attempt tells the sink's breaker. A mail that is put off for each recipient may be put off for what it says: that is one alert. */
-export function signOf(outcome: Outcome, alert: Alert, jobId: string): Omit<BreakerEvent, 'startedAtMs'> {
+export function signOf(
+  { outcome, isShared }: { readonly outcome: Outcome; readonly isShared: boolean },
+  alert: Alert,
+  jobId: string,
+): Omit<BreakerEvent, 'startedAtMs'> {
   const isOneAlert = outcome.kind !== 'delivered' && mayBeItsContent(outcome)
-  const name = isOneAlert ? alertKey(alert) : jobId
+  const name = isOneAlert ? alertKey(alert) : isShared ? undefined : jobId
   return { signal: signalOf(outcome), alert: name, reason: faultText(outcome) }
 }
 
-/** An answer may be about the content of the message; a sink that does not answer, or asks to wait, has not read it. */
+/** An answer to a message may be about its content; a sink that does not answer, or asks to wait, has not read it. */
 export function mayBeItsContent(outcome: Exclude<Outcome, { kind: 'delivered' }>): boolean {
   if (outcome.kind === 'dead') return !outcome.sinkFault
-  const { reason, afterMs } = outcome
-  return afterMs === undefined && (reason === 'server_error' || reason === 'bad_answer')
+  const { reason, afterMs, unread = false } = outcome
+  return !unread && afterMs === undefined && (reason === 'server_error' || reason === 'bad_answer')
 }
 
 /** Where a sink answers 429 without `Retry-After`, the pause is its own backoff, up to this. */

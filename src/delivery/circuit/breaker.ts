@@ -1,3 +1,4 @@
+import { given } from '../../lib/given.ts'
 import { pausesMs } from '../backoff.ts'
 import type { QueueSettings, Tuning } from '../settings.ts'
 
@@ -47,8 +48,11 @@ export type SinkSignal = 'answered' | 'fault' | 'none'
 
 export interface BreakerEvent {
   readonly signal: SinkSignal
-  /** Any name that is different for each alert; of one that goes to several, the same where its content may be at fault. */
-  readonly alert: string
+  /**
+   * Any name that is different for each alert; of one that goes to several, the same where its content may be at fault. Undefined: a
+   * message of several alerts, none of which may be at fault.
+   */
+  readonly alert: string | undefined
   readonly reason: string
   /** By the monotonic clock. */
   readonly startedAtMs: number
@@ -132,9 +136,10 @@ function fault(
 ): BreakerStep {
   const faults = breaker.faults + 1
   const lastFault = { atMs: wallMs, text: reason }
-  const several = breaker.several || (breaker.alert !== undefined && breaker.alert !== alert)
+  const isAnother = alert === undefined || breaker.alert !== alert
+  const several = breaker.several || (breaker.faults > 0 && isAnother)
   if (faults < limits.faultsToOpen || !several)
-    return { breaker: { state: 'closed', faults, alert, several, lastFault } }
+    return { breaker: { state: 'closed', faults, several, lastFault, ...given({ alert }) } }
   const open = { ...openBreaker({ reason, sinceMs: wallMs }, limits, monotonicMs), lastFault }
   return { breaker: open, change: 'opened', holdMs: open.pauseMs }
 }

@@ -30,6 +30,8 @@ export type MemberResult =
       readonly durationMs: number
       /** Of those that shared the send, only one reports it to the circuit. */
       readonly reportsToCircuit: boolean
+      /** Several alerts were in the message. */
+      readonly isShared: boolean
       /** The same for all that shared the send, so that what is tried again comes back together. */
       readonly random: () => number
     }
@@ -181,7 +183,8 @@ function putBack(members: readonly PendingMember[]): undefined {
 
 function settle(members: readonly PendingMember[], sent: SentMessage, isReported: boolean): void {
   const { outcome, startedAtMs, durationMs, random: shared } = sent
-  const random = sent.members.length > 1 ? () => shared : Math.random
+  const isShared = sent.members.length > 1
+  const random = isShared ? () => shared : Math.random
   for (const [index, { resolve }] of members.entries())
     resolve({
       step: 'sent',
@@ -189,6 +192,7 @@ function settle(members: readonly PendingMember[], sent: SentMessage, isReported
       startedAtMs,
       durationMs,
       reportsToCircuit: isReported && index === 0,
+      isShared,
       random,
     })
 }
