@@ -15,7 +15,7 @@ export type Outcome =
       readonly afterMs?: number
       /** The sink as a whole is at fault (down, refusing credentials), not this alert: counts for the breaker. */
       readonly sinkFault: boolean
-      /** It was put off before the message was sent, so what the message says is not why. */
+      /** The receiver has seen nothing of the message, so what the message says is not why. */
       readonly unread?: boolean
       readonly answer: Answer
     }
@@ -155,7 +155,7 @@ function ofHttp(status: number, afterMs: number | undefined, answer: Answer): Ou
   if (status === 302 || status === 307) return retry('redirect', answer, { afterMs })
   if (status >= 300 && status <= 399) return dead('redirect', true, answer)
   // A proxy between asks for another login: this is not about the alert or its receiver.
-  if (status === 407) return retry('connect', answer)
+  if (status === 407) return retry('connect', answer, { unread: true })
   if (status === 401 || status === 403) return dead('credentials', true, answer)
   if (status === 410) return dead('gone', true, answer)
   if (status >= 400 && status <= 499) return dead('rejected', false, answer)
@@ -208,7 +208,7 @@ function ofSmtp(result: Extract<ProtocolResult, { via: 'smtp' }>): Outcome {
   if (isAcknowledged) return { kind: 'delivered', answer }
   if (!(code >= 400 && code <= 599)) return retry('bad_answer', answer)
   // Wrong or missing credentials (530: the server asks for some first): the operator corrects them, so the alert waits.
-  if (stage === 'auth' || code === 530) return retry('credentials', answer)
+  if (stage === 'auth' || code === 530) return retry('credentials', answer, { unread: true })
   // 503 is about the order of commands, not about the message; a refused session says nothing about it either.
   const final = code >= 500 && code <= 599 && code !== 503 && stage !== 'session'
   if (final) return dead('rejected', stage === 'sender', answer)
@@ -220,7 +220,12 @@ function ofFault(fault: Fault, answer: Answer): Outcome {
     case 'blocked_address':
       return dead(fault, true, answer)
     case 'blocked_name':
-      return retry('blocked_address', answer)
+      return retry('blocked_address', answer, { unread: true })
+    case 'connect':
+    case 'credentials':
+    case 'dns':
+    case 'tls':
+      return retry(fault, answer, { unread: true })
     case 'unrenderable':
       return dead(fault, false, answer)
     case 'aborted':

@@ -1,3 +1,4 @@
+import { createServer } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { Circuit } from '../../src/delivery/circuit/circuit.ts'
 import type { BreakerChange } from '../../src/delivery/sender.ts'
@@ -10,6 +11,7 @@ import { breakerKey } from '../../src/store/keys.ts'
 import { createBreakerStore } from '../../src/store/sink/breakers.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { onTestFinished } from '../support/finished.ts'
+import { freePort } from '../support/ports.ts'
 import { startRedis, useRedis } from '../support/redis.ts'
 import { startSmtpReceiver } from '../support/smtp-receiver.ts'
 import { delivered, deliveryJob, jobs, quickSettings, rig, testSink, unavailable, until } from './rig.ts'
@@ -165,6 +167,28 @@ describe('a sink that is down', () => {
     await until('a rest', () => running.states()[0]?.breaker === 'open')
   })
 
+  it('is known by one alert where nobody listens, and gets it as soon as somebody does', async () => {
+    const port = await freePort()
+    const { queues, sender } = rig(server, ['hook'])
+    const own = { url: `http://127.0.0.1:${port}/`, allowPrivateNetworks: true }
+    const sink = createSink('hook', sinkConfigSchema.parse({ type: 'webhook', ...own }), plain)
+    onTestFinished(() => sink.close())
+    const retry = { attempts: 5, initialDelayMs: 50, maxDelayMs: 3_600_000 }
+    const news: string[] = []
+    sender([sink], {
+      settings: { retry },
+      tuning: { faultsToOpen: 3, probesARound: 1, probePauseMsMax: 200 },
+      more: { onBreaker: ({ state }) => news.push(state) },
+    })
+    await queues.enqueue(jobs('hook', 1, 1))
+    await until('a rest', () => news.length > 0)
+    const receiver = createServer((request, answer) => request.resume().on('end', () => answer.end()))
+    receiver.listen(port)
+    onTestFinished(() => void receiver.close())
+    await until('delivered', async () => (await queues.queue('hook').getCompletedCount()) === 1)
+    expect(news).toEqual(['open', 'closed'])
+  })
+
   it.each([
     ['a connection', { connect: () => busy }],
     ['the sender', { mailFrom: () => busy }],
@@ -177,9 +201,7 @@ describe('a sink that is down', () => {
       const { queues, sender } = rig(server, ['desk'])
       const to = ['a@example.com', 'b@example.com', 'c@example.com']
       const own = { smtp: smtp.url, from: 'alerts@example.com', to, allowPrivateNetworks: true }
-      const sink = createSink('desk', sinkConfigSchema.parse({ type: 'email', ...own }), {
-        display: { timeZone: 'Asia/Tehran', calendar: 'both', language: 'en' },
-      })
+      const sink = createSink('desk', sinkConfigSchema.parse({ type: 'email', ...own }), plain)
       onTestFinished(() => sink.close())
       const running = sender([sink], { tuning: { faultsToOpen: 2 }, settings: { retry: slowRetry } })
       await queues.enqueue(to.map((target) => deliveryJob('desk', 1, { target })))
@@ -188,6 +210,7 @@ describe('a sink that is down', () => {
   )
 })
 
+const plain = { display: { timeZone: 'Asia/Tehran', calendar: 'both', language: 'en' } } as const
 const busy = { code: 421, text: '4.3.2 Service not available' }
 
 const unreached: Outcome = { kind: 'retry', reason: 'connect', sinkFault: true, answer: { text: 'refused' } }

@@ -106,14 +106,18 @@ export function signalOf(outcome: Outcome): SinkSignal {
   return outcome.sinkFault && outcome.reason !== 'rate_limited' ? 'fault' : 'none'
 }
 
-/** What an attempt tells the sink's breaker. A mail that is put off for each recipient may be put off for what it says: that is one alert. */
+/**
+ * What an attempt tells the sink's breaker. A mail that is put off for each recipient may be put off for what it says: that is one
+ * alert. What the receiver has not seen is about none, also where only one waits.
+ */
 export function signOf(
   { outcome, isShared }: { readonly outcome: Outcome; readonly isShared: boolean },
   alert: Alert,
   jobId: string,
 ): Omit<BreakerEvent, 'startedAtMs'> {
   const isOneAlert = outcome.kind !== 'delivered' && mayBeItsContent(outcome)
-  const name = isOneAlert ? alertKey(alert) : isShared ? undefined : jobId
+  const isNone = isShared || (outcome.kind === 'retry' && outcome.unread === true)
+  const name = isOneAlert ? alertKey(alert) : isNone ? undefined : jobId
   return { signal: signalOf(outcome), alert: name, reason: faultText(outcome) }
 }
 

@@ -5,8 +5,8 @@ import type { QueueSettings, Tuning } from '../settings.ts'
 /**
  * The circuit breaker of one sink. Pure: takes each attempt, returns the next state and how long to hold the sink's
  * queue. It opens when `faultsToOpen` attempts in a row failed because of the sink, with at least two alerts: a sink that
- * fails over one alert may accept the others. While it is open, a few probes are sent one after the other, then it
- * pauses, each time twice as long, up to `pauseMsMax`. The first answer closes it.
+ * fails over one alert may accept the others, unless it has seen nothing of that one. While it is open, a few probes are sent
+ * one after the other, then it pauses, each time twice as long, up to `pauseMsMax`. The first answer closes it.
  *
  * Every process has its own; what they share is the held queue and, in Redis, that the sink is down (`circuit.ts`). An
  * attempt is counted only when it was due by its alert's own schedule, which the job's own field says. So the breaker can make
@@ -49,8 +49,8 @@ export type SinkSignal = 'answered' | 'fault' | 'none'
 export interface BreakerEvent {
   readonly signal: SinkSignal
   /**
-   * Any name that is different for each alert; of one that goes to several, the same where its content may be at fault. Undefined: a
-   * message of several alerts, none of which may be at fault.
+   * Any name that is different for each alert; of one that goes to several, the same where its content may be at fault. Undefined: no
+   * single alert may be at fault, as where nobody listens, or in a message of several that had no answer.
    */
   readonly alert: string | undefined
   readonly reason: string
