@@ -37,7 +37,7 @@ export function buildAdmin(deps: AdminDeps): FastifyInstance {
   const unread = keepFewUnread()
   const asked: Unread['asked'] = (request, response) => {
     unread.asked(request, response)
-    read()
+    read(request.socket)
   }
   const app = fastify({
     logger: false,
@@ -56,7 +56,7 @@ export function buildAdmin(deps: AdminDeps): FastifyInstance {
     http: { requireHostHeader: false },
     routerOptions: { maxParamLength: paramCharsMax },
   })
-  const read = limitConnections(app, unread)
+  const read = limitConnections(app.server, unread)
   acceptOnlyJson(app)
   app.addHook('onRequest', async (request, reply) => {
     asked(request.raw, reply.raw)

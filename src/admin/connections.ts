@@ -1,43 +1,75 @@
+import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance } from 'fastify'
 import type { Unread } from './unread.ts'
 
 /**
  * Two limits of what comes in. The returned function is to be called for every request.
  *
- * The process reads in one turn what has come on all connections. Thousands of requests may come in one packet, so hundreds of packets
- * would keep it from polling and sending for half a minute, and fill its memory, whatever these requests are answered. So after some
- * in a turn nothing more is read until the next one.
- *
  * A connection takes some thousand bytes here, also one on which no whole request comes. So of more than are kept, that is closed which
  * has been open for the longest and asks for nothing.
+ *
+ * The process reads in one turn what has come on all connections. Thousands of requests may come in one packet, so hundreds of packets
+ * would keep it from polling and sending for half a minute, and fill its memory, whatever these requests are answered. So after some
+ * in a turn nothing more is read until the next one. The system reports first what was read last: whoever always sends would be the
+ * only one who is ever read. So who has asked in such a turn is read again when there was less in one, those first who ask for little.
  */
 export function limitConnections(
-  { server }: Pick<FastifyInstance, 'server'>,
+  server: Server,
   { isAsking }: Pick<Unread, 'isAsking'>,
-): () => void {
+): (socket: Socket) => void {
   /** In the order in which they were opened. */
   const open = new Set<Socket>()
+  /** Paused here, and not since what they send cannot be taken: that must stay so. */
+  const held = new Set<Socket>()
+  /** Those to be held, with how much they asked for in the turn in which they were read last. */
+  const resting = new Map<Socket, number>()
   const close = (socket: Socket) => {
-    open.delete(socket)
+    for (const each of [open, held, resting]) each.delete(socket)
     socket.destroy()
+  }
+  const hold = (socket: Socket) => {
+    if (socket.isPaused()) return
+    held.add(socket)
+    socket.pause()
+  }
+  const release = (socket: Socket) => {
+    if (held.delete(socket)) socket.resume()
   }
   server.on('connection', (socket: Socket) => {
     open.add(socket)
-    socket.once('close', () => open.delete(socket))
+    socket.once('close', () => close(socket))
+    // Node.js resumes it after each answer.
+    socket.on('resume', () => {
+      if (resting.has(socket) || inTurn >= inTurnMax) hold(socket)
+    })
     if (open.size <= openMax) return
     for (const each of open) if (!isAsking(each)) return close(each)
   })
 
   let inTurn = 0
-  const next = () => {
-    if (inTurn >= inTurnMax) for (const socket of open) socket.resume()
+  let asked = new Map<Socket, number>()
+  const turnEnds = () => {
+    if (inTurn >= inTurnMax) {
+      for (const [socket, count] of asked) resting.set(socket, count)
+      for (const socket of held) if (!resting.has(socket)) release(socket)
+    } else {
+      let sum = 0
+      for (const [socket, count] of [...resting].toSorted(([, one], [, other]) => one - other)) {
+        resting.delete(socket)
+        release(socket)
+        sum += count
+        if (sum >= inTurnMax) break
+      }
+    }
     inTurn = 0
+    asked = new Map()
+    if (resting.size > 0) setImmediate(turnEnds)
   }
-  return () => {
+  return (socket) => {
+    if (inTurn === 0 && resting.size === 0) setImmediate(turnEnds)
     inTurn += 1
-    if (inTurn === 1) setImmediate(next)
-    if (inTurn === inTurnMax) for (const socket of open) socket.pause()
+    asked.set(socket, (asked.get(socket) ?? 0) + 1)
+    if (inTurn === inTurnMax) for (const each of open) hold(each)
   }
 }
 

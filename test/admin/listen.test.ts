@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { promisify } from 'node:util'
 import { afterEach, expect, test } from 'vitest'
@@ -251,6 +252,47 @@ test.each([
     for (const socket of sockets) socket.destroy()
   },
 )
+
+/** A connection that sends thousands of requests, and takes the answers; `left` of them have not come yet. */
+async function flood(server: Server, port: number) {
+  const packets = 20
+  const flooding = { left: packets * 1_000 }
+  const socket = connect(port, '127.0.0.1').resume()
+  await once(socket, 'connect')
+  server.on('request', ({ url }) => {
+    if (url === '/healthz?flood') flooding.left -= 1
+  })
+  for (let packet = 0; packet < packets; packet += 1) socket.write(get('/healthz?flood').repeat(1_000))
+  return flooding
+}
+
+test('who sends thousands of requests one after the other keeps nobody else from being answered', async () => {
+  const { app, base, port } = await listen()
+  const flooding = await flood(app.server, port)
+  const answered: number[] = []
+  while (answered.length < 5) {
+    expect((await fetch(`${base}/healthz`)).status).toBe(200)
+    answered.push(flooding.left)
+  }
+  expect(Math.min(...answered)).toBeGreaterThan(1_000)
+  await until('all have come', () => flooding.left === 0)
+})
+
+test('of what nobody takes no more is read while others send thousands of requests', async () => {
+  const { app, port } = await listen()
+  const accepted = once(app.server, 'connection')
+  const listener = connect(port, '127.0.0.1').on('error', () => {})
+  const [socket] = (await accepted) as [Socket]
+  listener.write('GET /api/v1/events HTTP/1.1\r\nhost: localhost\r\ncontent-length: 90000000\r\n\r\n')
+  listener.write(Buffer.alloc(10_000_000))
+  await until('it is paused', () => socket.isPaused())
+  const before = socket.bytesRead
+  const flooding = await flood(app.server, port)
+  await until('all have come', () => flooding.left === 0)
+  // One part more may have been on its way.
+  expect(socket.bytesRead - before).toBeLessThan(200_000)
+  listener.destroy()
+})
 
 test('of thousands of connections on which nothing is asked for, the oldest are closed, and who asks is answered', async () => {
   const go = Promise.withResolvers<void>()
