@@ -16,6 +16,7 @@ export interface ContextCache {
   unlock(what: string, token: string): Promise<void>
   /** Takes units of the current span of `forMs`, which begins with its first units; false where fewer are left of `unitsMax`. */
   take(units: number, limit: { readonly unitsMax: number; readonly forMs: number }): Promise<boolean>
+  /** Where none are left that were used, the span has not begun. */
   giveBack(units: number): Promise<void>
 }
 
@@ -128,5 +129,5 @@ return 1
 
 /** KEYS units · ARGV units · Returns nothing. */
 const giveBackScript = `
-if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('DECRBY', KEYS[1], ARGV[1]) end
+if redis.call('EXISTS', KEYS[1]) == 1 and redis.call('DECRBY', KEYS[1], ARGV[1]) <= 0 then redis.call('DEL', KEYS[1]) end
 `

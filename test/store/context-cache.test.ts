@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { createContextCache } from '../../src/store/context-cache.ts'
+import { contextBurstKey } from '../../src/store/context-keys.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 
 const redis = useRedis()
@@ -54,4 +55,13 @@ it('lets one process buy at a time, and a burst use so many units in its minutes
   ])
   await cache.giveBack(3)
   expect(await cache.take(3, limit)).toBe(true)
+})
+
+it('counts the minutes of a burst from the first unit that is used, not from one that was given back', async () => {
+  const prefix = freshPrefix()
+  const cache = cacheOf('account', prefix)
+  await cache.take(4, { unitsMax: 5, forMs: 60_000 })
+  await cache.giveBack(4)
+  expect(await cache.take(1, { unitsMax: 5, forMs: 600_000 })).toBe(true)
+  expect(await redis.client().pttl(contextBurstKey(prefix, 'main', undefined))).toBeGreaterThan(60_000)
 })
