@@ -664,6 +664,31 @@ describe('the page lives', () => {
     expect(await page.getByText(unread).count()).toBe(0)
   })
 
+  it('seven windows of one browser, which has six connections to a host, show the news and act, and none says stale', async () => {
+    const { url, sandbox, some } = await rig(204)
+    await some('delivered', 3)
+    const { page } = await open(url)
+    const pages = [page]
+    while (pages.length < 7) {
+      const another = await page.context().newPage()
+      await another.goto(url)
+      pages.push(another)
+    }
+    for (const each of pages)
+      await each.evaluate(
+        "new MutationObserver(() => { window.sawStale ||= document.documentElement.hasAttribute('data-stale') }).observe(document.documentElement, { attributes: true })",
+      )
+    sandbox.fire({ headline: 'seen in each of seven windows' })
+    for (const each of pages) await each.getByText('seen in each of seven windows').first().waitFor()
+    for (const each of [page, ...pages.slice(-1)]) {
+      await each.getByRole('button', { name: 'Poll more often' }).click()
+      await carryOut(each, /^Done/)
+    }
+    expect(await Promise.all(pages.map((each) => each.evaluate('window.sawStale')))).toEqual(
+      pages.map(() => undefined),
+    )
+  })
+
   it('who hears the page is told of another verdict, once, and of nothing else', async () => {
     const { url, some, sandbox, sinkNow } = await rig(204)
     await some('delivered', 3)

@@ -1,5 +1,6 @@
 import { versionHeader } from '../../telemetry/version.ts'
 import { actScript } from './act-script.ts'
+import { listenScript } from './listen-script.ts'
 import { navigationScript } from './navigation-script.ts'
 
 /**
@@ -201,36 +202,13 @@ export const script = `(() => {
       loading = false
     }
   }
-  /** Only while it is seen: a browser has six connections to one host, over all of its tabs. */
-  let events
-  let heardMs = 0
-  const hear = () => { heardMs = performance.now() }
-  const listen = () => {
-    if (document.hidden) {
-      events?.close()
-      events = undefined
-    } else if (!events || events.readyState === EventSource.CLOSED) {
-      events = new EventSource('/api/v1/events')
-      for (const name of ['open', 'beat', 'change']) events.addEventListener(name, hear)
-      // Also at its beginning: nobody says again what changed while nobody listened.
-      for (const name of ['open', 'change']) events.addEventListener(name, refresh)
-      // Later: a page that is being left has this event, too, and the next page waits until its handler has ended.
-      events.addEventListener('error', () => setTimeout(refresh))
-    }
-  }
+${listenScript}
   // After the first paint, which would otherwise wait for the processor.
   requestAnimationFrame(() => setTimeout(() => {
     document.documentElement.setAttribute('data-painted', '')
+    tell()
     listen()
   }))
-  setInterval(() => {
-    const isOpen = events?.readyState === EventSource.OPEN
-    if (isOpen && performance.now() - heardMs < silentMs) return void catchUp()
-    // No beat came: the bridge hangs, or the connection was lost without an end, which the browser does not notice.
-    if (isOpen) events.close()
-    listen()
-    void refresh()
-  }, fallbackMs)
   document.addEventListener('visibilitychange', () => { listen(); void refresh() })
 ${navigationScript}
   const spanOf = (ms) => {
