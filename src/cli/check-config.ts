@@ -41,14 +41,16 @@ export function checkConfigCommand(): Command {
     .action(async (file: string, options: Options) => {
       const loaded = loadConfig(file, process.env)
       if (!loaded.ok) process.exitCode = 1
-      if (loaded.ok && options.replay !== undefined)
+      if (loaded.ok && options.replay !== undefined) {
+        printWarnings(file, loaded.warnings)
         return printReplay(file, loaded.config, { ...options, replay: options.replay })
+      }
       if (options.json) return printAnswer(file, loaded, options)
       if (!loaded.ok) {
         for (const mistake of loaded.mistakes) printError(formatMistake(file, mistake))
         return printError(`${printable(file)}: ${count(loaded.mistakes.length, 'mistake')}`)
       }
-      for (const warning of loaded.warnings) printError(`warning: ${formatMistake(file, warning)}`)
+      printWarnings(file, loaded.warnings)
       print(
         options.show
           ? showConfig(loaded.config, loaded.hidden).trimEnd()
@@ -68,6 +70,10 @@ async function printReplay(
   const compared = { ...(await compareConfig(stored, config, ruleOf)), dropped }
   if (json) printJson({ since, ...compared })
   else print(describeComparison(compared, onClock(since, config.display.timeZone)))
+}
+
+function printWarnings(file: string, warnings: readonly Mistake[]): void {
+  for (const warning of warnings) printError(`warning: ${formatMistake(file, warning)}`)
 }
 
 function printAnswer(file: string, loaded: ReturnType<typeof loadConfig>, options: Options): void {

@@ -18,6 +18,8 @@ import { table } from './table.ts'
 /** How another config would have routed the alerts that a bridge has kept: by route and by sink, which are new and which are missing. */
 interface ConfigComparison {
   readonly alerts: number
+  /** Alerts that were not compared, by a source that the config does not have: it may have another name there. */
+  readonly withoutSource: Readonly<Record<string, number>>
   /** Alerts that other sinks would have got. */
   readonly changed: number
   readonly routes: readonly NameDifference[]
@@ -109,10 +111,13 @@ async function compare(
     withheldOf: () => ({ keep }) as ReturnType<AssignDeps['withheldOf']>,
   })()
   const found = { route: new Differences(), sink: new Differences() }
-  let changed = 0
+  const withoutSource: Record<string, number> = Object.create(null)
+  let [alerts, changed] = [0, 0]
   for (const { source, id, seenAt, row, sent, held } of stored) {
     const parsed = parseRow(source, row)
+    if (!Object.hasOwn(sources, source)) withoutSource[source] = (withoutSource[source] ?? 0) + 1
     if (!parsed.ok || !Object.hasOwn(sources, source)) continue
+    alerts += 1
     const seenAtMs = Date.parse(seenAt)
     clock.nowMs = firedMsOf({ alert: parsed.alert, seenAtMs })
     withheld = []
@@ -134,7 +139,7 @@ async function compare(
     found.route.add(name, namesOr(routesOf(before)), namesOr(routesOf(now)))
     found.route.addHeld(held, withheld)
   }
-  return { alerts: stored.length, changed, routes: found.route.all(), sinks: found.sink.all() }
+  return { alerts, withoutSource, changed, routes: found.route.all(), sinks: found.sink.all() }
 }
 
 function namesOr(names: readonly string[]): readonly string[] {
@@ -199,7 +204,14 @@ function simulatedThrottles(clock: { readonly nowMs: number }): Throttles {
 }
 
 export function describeComparison(
-  { alerts, changed, routes, sinks, dropped }: ConfigComparison & Pick<StoredAlerts, 'dropped'>,
+  {
+    alerts,
+    withoutSource,
+    changed,
+    routes,
+    sinks,
+    dropped,
+  }: ConfigComparison & Pick<StoredAlerts, 'dropped'>,
   since: string,
 ): string {
   const rows = (differences: readonly NameDifference[]) =>
@@ -214,6 +226,11 @@ export function describeComparison(
   const count = `${formatCount(alerts)} ${alerts === 1 ? 'alert' : 'alerts'}`
   return [
     printable(`${count} since ${since}: other sinks would have got ${formatCount(changed)} of them`),
+    ...Object.entries(withoutSource).map(([source, left]) =>
+      printable(
+        `${formatCount(left)} more ${left === 1 ? 'is' : 'are'} left out, since the config has no source ${source}`,
+      ),
+    ),
     ...(dropped.length === 0 ? [] : [printable(droppedText(dropped))]),
     ...(alerts === 0
       ? []

@@ -214,6 +214,21 @@ it('another config is tried on the alerts that were kept, without being put in f
   const told = (await cli(['check-config', file, '--replay', '7d', '--url', url])).out
   expect(told).toMatch(/^5 alerts since \S+\+03:30: other sinks would have got 3 of them\n/)
   expect(told).toMatch(/\nhook +4 +3 +\+0 +-1 +- +-main/)
+
+  // Of a source that it does not have, or calls otherwise, nothing is known: that is no "nothing changes".
+  const renamed = writeConfig(next.replace('sources: { main:', 'sources: { other:'))
+  const without = await cli(['check-config', renamed, '--replay', '7d', '--url', url, '--json'])
+  expect(JSON.parse(without.out)).toMatchObject({ alerts: 0, withoutSource: { main: 5 }, changed: 0 })
+  expect((await cli(['check-config', renamed, '--replay', '7d', '--url', url])).out).toMatch(
+    /^0 alerts since [^\n]*\n5 more are left out, since the config has no source main\n$/,
+  )
+
+  // What is warned of without it is warned of with it.
+  const guessable = writeConfig(next.replace(/adminToken: \S+/, 'adminToken: short'))
+  for (const more of [[], ['--replay', '7d', '--url', url], ['--replay', '7d', '--url', url, '--json']])
+    expect((await cli(['check-config', guessable, ...more])).err).toContain(
+      'http.adminToken: it can be guessed',
+    )
 })
 
 it('what is dropped or forgotten takes no other row with it, and is named where it is missing', async () => {
