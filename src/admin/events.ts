@@ -7,7 +7,7 @@ import { sendProblem } from './problem.ts'
 
 /**
  * GET /api/v1/events : server-sent events. `change`: what the status page shows has changed, so a listener fetches what it needs;
- * `beat`: the bridge still answers. Without listeners nothing is read; one reading serves all of them.
+ * `beat`: the bridge still answers, also at once. Without listeners nothing is read; one reading serves all of them.
  */
 export function registerEvents(app: FastifyInstance, deps: AdminDeps): void {
   const listeners = new Set<ServerResponse>()
@@ -47,7 +47,8 @@ export function registerEvents(app: FastifyInstance, deps: AdminDeps): void {
       'content-type': 'text/event-stream',
       'x-accel-buffering': 'no',
     })
-    raw.write(`retry: ${retryMs}\n\n`)
+    // The beat, since a page that gets nothing for a moment asks by itself: a proxy may gather what it passes on.
+    raw.write(`retry: ${retryMs}\n\nevent: beat\ndata: ${last || 'none'}\n\n`)
     if (request.method === 'HEAD') return void raw.end()
     listeners.add(raw)
     raw.on('close', () => leave(raw))

@@ -1,3 +1,5 @@
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AuditRow } from '../../src/admin/audit-view.ts'
@@ -662,6 +664,32 @@ describe('the page lives', () => {
     await page.getByText(unread).waitFor()
     await page.getByText(there).first().waitFor()
     expect(await page.getByText(unread).count()).toBe(0)
+  })
+
+  it('news come within seconds also behind a proxy that passes on no event before the stream ends', async () => {
+    const { url, sandbox, some } = await rig(204)
+    await some('delivered', 3)
+    const proxy = createServer((asked, answer) => {
+      const onward = request(url + (asked.url ?? ''), { headers: asked.headers }, async (came) => {
+        answer.writeHead(came.statusCode ?? 502, came.headers).flushHeaders()
+        answer.end(await came.reduce((text: string, part) => text + String(part), '').catch(() => ''))
+      })
+      onward.on('error', () => answer.destroy())
+      answer.on('close', () => onward.destroy())
+      onward.end()
+    })
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => {
+      proxy.close()
+      proxy.closeAllConnections()
+    })
+    const { page } = await open(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`)
+    await page.waitForResponse(/\/events$/)
+    for (const headline of ['first of the news', 'second of the news']) {
+      sandbox.fire({ headline })
+      await page.getByText(headline).first().waitFor()
+    }
+    expect(await page.getByRole('alert').isVisible()).toBe(false)
   })
 
   it('seven windows of one browser, which has six connections to a host, show the news and act, and none says stale', async () => {

@@ -20,15 +20,18 @@ export const listenScript = `
     listen()
   })
   let events
+  let openedMs = 0
   let heardMs = 0
-  const hear = () => { heardMs = performance.now() }
+  /** A proxy that gathers what it passes on lets a stream open, and nothing else: the bridge itself says something at once. */
+  const isHeard = () => events?.readyState === EventSource.OPEN && heardMs >= openedMs && performance.now() - heardMs < silentMs
   const listen = () => {
     if (document.hidden || !isOneOfFew()) {
       events?.close()
       events = undefined
     } else if (!events || events.readyState === EventSource.CLOSED) {
       events = new EventSource('/api/v1/events')
-      for (const name of ['open', 'beat', 'change']) events.addEventListener(name, hear)
+      events.addEventListener('open', () => { openedMs = performance.now() })
+      for (const name of ['beat', 'change']) events.addEventListener(name, () => { heardMs = performance.now() })
       // Also at its beginning: nobody says again what changed while nobody listened.
       for (const name of ['open', 'change']) events.addEventListener(name, refresh)
       // Later: a page that is being left has this event, too, and the next page waits until its handler has ended.
@@ -37,10 +40,9 @@ export const listenScript = `
   }
   setInterval(() => {
     tell()
-    const isOpen = events?.readyState === EventSource.OPEN
-    if (isOpen && performance.now() - heardMs < silentMs) return void catchUp()
+    if (isHeard()) return void catchUp()
     // No beat came: the bridge hangs, or the connection was lost without an end, which the browser does not notice.
-    if (isOpen) events.close()
+    if (events?.readyState === EventSource.OPEN && performance.now() - openedMs >= silentMs) events.close()
     listen()
     void refresh()
   }, fallbackMs)`

@@ -159,7 +159,7 @@ export const script = `(() => {
   const glance = async () => {
     const isDue = document.hidden
       ? performance.now() - glancedMs >= unseenMs
-      : glanced !== asked || isStale() || events?.readyState !== EventSource.OPEN
+      : glanced !== asked || isStale() || !isHeard()
     if (!isDue) return
     loading = true
     glancedMs = performance.now()
@@ -174,7 +174,7 @@ export const script = `(() => {
   }
   /** Where the reader has paused all of it, whether the bridge answers. */
   const askAlive = async () => {
-    if (document.hidden || (!isStale() && events?.readyState === EventSource.OPEN)) return
+    if (document.hidden || (!isStale() && isHeard())) return
     loading = true
     try {
       const { headers } = await fetch('/healthz', { signal: AbortSignal.timeout(limitMs), cache: 'no-store' })
