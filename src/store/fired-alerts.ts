@@ -1,3 +1,4 @@
+import { alertOfKey } from '../alert/alert.ts'
 import { readByTime, type TimeRange } from './by-time.ts'
 import type { RedisClient } from './connection/redis.ts'
 import { firedAlertsKey } from './operator-keys.ts'
@@ -9,8 +10,15 @@ import { firedAlertsKey } from './operator-keys.ts'
 export interface FiredAlerts {
   /** One that is there already keeps its time; each may be named several times. */
   add(alerts: readonly FiredAlert[]): Promise<void>
-  /** Those that fired before `last`, the last one to fire first; fewer than `count` only at the end. */
-  before(range: TimeRange, last: FiredAlert | undefined, count: number): Promise<FiredAlert[]>
+  /**
+   * Those that fired before `last`, the last one to fire first, and of one instant the largest id; fewer than `count` only at the
+   * end. With `isAgain` from `last` on.
+   */
+  before(
+    range: TimeRange,
+    last: (FiredAlert & { readonly isAgain?: boolean }) | undefined,
+    count: number,
+  ): Promise<FiredAlert[]>
   /** When each fired; null for one that is not there. */
   timesOf(names: readonly string[]): Promise<(number | null)[]>
   /** The names of all, in parts; one that is added meanwhile may be left out, and one may come twice. */
@@ -43,7 +51,9 @@ export function createFiredAlerts({ redis, prefix }: { redis: RedisClient; prefi
         first: 'newest',
         count,
         range: { fromMs, throughMs: Math.min(throughMs, last?.atMs ?? throughMs) },
-        isPassed: ({ atMs, name }) => atMs === last?.atMs && name >= last.name,
+        among: largestFirst,
+        isPassed: (each) =>
+          last !== undefined && each.atMs === last.atMs && largestFirst(each, last) < (last.isAgain ? 0 : 1),
       }),
     async timesOf(names) {
       if (names.length === 0) return []
@@ -68,3 +78,16 @@ export function createFiredAlerts({ redis, prefix }: { redis: RedisClient; prefi
 }
 
 const batchMax = 1_000
+
+/** As texts, 999 would be larger than 2100. */
+function largestFirst(one: Named, other: Named): number {
+  return idOf(other) - idOf(one) || (one.name > other.name ? -1 : Number(one.name < other.name))
+}
+
+type Named = Pick<FiredAlert, 'name'>
+
+/** What has no id, which the bridge never wrote there, comes last. */
+function idOf({ name }: Named): number {
+  const { id } = alertOfKey(name)
+  return Number.isFinite(id) ? id : -1
+}

@@ -37,7 +37,8 @@ export async function searchDeliveries(config: ActiveConfig, query: DeliveryQuer
   const data: DeliveryRow[] = []
   const endMs = performance.now() + searchMs
   // Of the alert at which the page before ended, some rows may be left: then it is read again.
-  let next = start?.after === undefined ? start : { atMs: start.atMs, name: `${start.name}\u0000` }
+  let next: Parameters<typeof config.fired.before>[1] =
+    start?.after === undefined ? start : { ...start, isAgain: true }
   for (let looked = 0; ; ) {
     const alerts =
       query.id === undefined
