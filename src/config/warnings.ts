@@ -57,6 +57,7 @@ export function warningsOf(config: Config, given: unknown): Complaint[] {
     ...weakAdminToken(config),
     ...plainTraces(config),
     ...unaffordableContext(config),
+    ...unseenContext(config),
     ...idleLogin(config, given),
     ...unreadableTls(config),
   ]
@@ -201,7 +202,7 @@ function unaffordableContext({ routes, sources }: Config): Complaint[] {
           const units = contextUnits(name)
           const { unitsPerDay } = budget
           const path = ['routes', index, 'context', place]
-          const tooPoor = `${name} costs ${units === 1 ? '1 unit' : `${units} units`}, more than source ${source} may ever spend on it`
+          const tooPoor = `${name} costs ${unitsText(units)}, more than source ${source} may ever spend on it`
           if (contextUnitsMax(unitsPerDay, unitsShare) < units)
             return [
               {
@@ -234,4 +235,23 @@ function unaffordableContext({ routes, sources }: Config): Complaint[] {
       ),
     )
   })
+}
+
+/** Warns of context that is bought for digests alone, which show no more of it than lists do. */
+function unseenContext({ routes, sinks }: Config): Complaint[] {
+  return routes.flatMap(({ context, sinks: names }, index) => {
+    const areDigests = names.every((name) => property(sinks[name], 'digest') !== undefined)
+    if (!areDigests) return []
+    return context.flatMap((name, place) => {
+      if (name === 'price' || name === 'chart') return []
+      const path = ['routes', index, 'context', place]
+      const message = `a digest shows ${name} only where it has a single alert, and each alert may cost ${unitsText(contextUnits(name))} for it`
+      const remedy = `leave ${name} out, or name a sink without digest in this route`
+      return [{ path, message, bare: true, remedy }]
+    })
+  })
+}
+
+function unitsText(units: number): string {
+  return units === 1 ? '1 unit' : `${units} units`
 }
