@@ -4,6 +4,7 @@ import type { AnsweredExactly } from '../feed/api/answer.ts'
 import { prepare } from '../feed/api/request.ts'
 import type { FeedClient } from '../feed/client.ts'
 import { type EndpointPath, endpointOf, type ParametersOf } from '../feed/endpoints.ts'
+import { FeedError } from '../feed/errors.ts'
 import { compare, findOf, type Instrument, instrumentOfRow } from './instrument.ts'
 
 /**
@@ -85,7 +86,7 @@ const callsOfKinds: Readonly<Record<ContextKind, ContextCalls>> = {
         call(
           '/api/v1/board',
           () => ({ query: { sort: 'value', direction: 'desc', page } }),
-          ({ rows, lastPage }) => ({ rows, lastPage }),
+          ({ rows, lastPage }, _of, names) => ({ rows: namedRows(rows, names), lastPage }),
         ),
       // Three searches at once take as long as one; pages come one after the other, and there may be as many.
       from: 4,
@@ -175,9 +176,18 @@ function boardSearch(page: number): Call<Single> {
       },
     }),
     ({ rows, lastPage }, of, names) => {
-      const data = findOf(rows, of, (row) => instrumentOfRow(row, names))
+      const data = findOf(namedRows(rows, names), of, (row) => instrumentOfRow(row, names))
       return data !== undefined ? { data } : page < lastPage ? 'on_later_page' : undefined
     },
+  )
+}
+
+/** Where none of them names an instrument in a field that is known, they do not show that the API has nothing of one. */
+function namedRows(rows: readonly unknown[], names: ReadingNames): readonly unknown[] {
+  if (rows.length === 0 || rows.some((row) => instrumentOfRow(row, names) !== undefined)) return rows
+  throw new FeedError(
+    'bad_shape',
+    'no row of the board names its instrument in a known field; context.names of the source adds names',
   )
 }
 

@@ -654,6 +654,26 @@ describe('a fault of an endpoint', () => {
     expect(captured.with('alerts do not wait for this context for a while')).toEqual([])
   })
 
+  it('is a board whose rows name no instrument in a known field: the log says so, and no alert that the API has nothing', async () => {
+    const market = await startMarket(10)
+    const rows = instrumentsOf(10).map((instrument) => ({ instrument, last: 5_230 }))
+    const meta = { page: 1, perPage: 100, total: 10, lastPage: 1 }
+    market.behave('/board', { body: JSON.stringify({ data: rows, meta }) })
+    const { find, captured } = contextOf(market)
+    const whys = []
+    for (const index of [1, 2, 3, 4]) whys.push(whyOf(await find(index, ['price'])).price)
+    expect(whys).toEqual(['failed', 'failed', 'failed', 'resting'])
+    expect(captured.with('alerts do not wait for this context for a while')).toMatchObject([
+      { level: 'warn', what: 'price', reason: expect.stringContaining('context.names') },
+    ])
+    expect(market.units()).toBe(3)
+    // A page of many shows it at once.
+    const other = contextOf(market)
+    const found = await Promise.all([1, 2, 3, 4, 5, 6].map((index) => other.find(index, ['price'])))
+    expect(found.map(whyOf)).toEqual(found.map(() => ({ price: 'failed' })))
+    expect(market.units()).toBe(4)
+  })
+
   it('429 of the day teaches the plan of every process how much the API grants', async () => {
     const market = await startMarket(10)
     const { find, ledger, budget } = contextOf(market, { units: 1_000 })
