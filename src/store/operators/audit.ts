@@ -48,12 +48,17 @@ export function createAuditStore({ redis, prefix }: { redis: RedisClient; prefix
   }
 }
 
-/** KEYS list · ARGV entry, time of the order or '', action, number kept · Returns nothing. */
+/**
+ * KEYS list · ARGV entry, time of the order or '', action, number kept · Returns nothing. Orders may begin in the same millisecond: those
+ * of one order are for the same, and by the same ids where these are kept.
+ */
 const addScript = `
 local head = redis.call('LINDEX', KEYS[1], 0)
 if head and ARGV[2] ~= '' then
   local known, entry = cjson.decode(head), cjson.decode(ARGV[1])
-  if known.order == ARGV[2] and known.action == ARGV[3] and type(entry.count) == 'number' then
+  local isSame = known.order == ARGV[2] and known.action == ARGV[3] and known.subject == entry.subject
+    and (#known.ids == 0 or #entry.ids == 0 or cjson.encode(known.ids) == cjson.encode(entry.ids))
+  if isSame and type(entry.count) == 'number' then
     local count = (type(known.count) == 'number' and known.count or 0) + entry.count
     local text = string.gsub(ARGV[1], '"count":%d+', '"count":' .. string.format('%d', count), 1)
     redis.call('LSET', KEYS[1], 0, text)
