@@ -130,7 +130,7 @@ function atLeastOne<T extends z.ZodType>(value: T, noun: string) {
 
 /** `127.0.0.1:8080`, `[::1]:8080`, or `:8080` for every address; with port 0 the system chooses one. */
 function parseListen(text: string, context: z.RefinementCtx): Listen {
-  const match = /^(?:\[([0-9a-f:.]+)\]|([^\s:/@[\]]*)):(\d{1,5})$/i.exec(text)
+  const match = /^(?:\[([0-9a-f:.]+)\]|([^\s:/@[\]*]*)):(\d{1,5})$/i.exec(text)
   const port = Number(match?.[3])
   if (match && port <= 65_535) return { host: match[1] || match[2] || '0.0.0.0', port }
   context.addIssue({ code: 'custom', message: listenWords })
