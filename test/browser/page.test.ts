@@ -692,6 +692,30 @@ describe('the page lives', () => {
     expect(await page.getByRole('alert').isVisible()).toBe(false)
   })
 
+  it.each([200, 403, 503])(
+    'it is not replaced by what a proxy answers in the place of the bridge, and says stale: %i',
+    async (status) => {
+      const { url, some } = await rig(204)
+      await some('delivered', 3)
+      const { page, complaints } = await open(url)
+      await page.locator('html[data-painted]').waitFor()
+      const body =
+        '<html lang="en"><link rel="icon" href="data:,"><title>Log in</title><main><h1>Your session has ended</h1><form><input name="user"></form></main>'
+      await page.route(`${url}/`, (route) => route.fulfill({ status, contentType: 'text/html', body }))
+      await page.route('**/healthz', (route) => route.fulfill({ status, contentType: 'text/html', body }))
+      await page.getByRole('button', { name: 'Pause updates' }).click()
+      await page.getByRole('button', { name: 'Go on updating' }).click()
+      await page.locator('html[data-stale]').waitFor()
+      expect(await page.getByText('Your session has ended').count()).toBe(0)
+      expect(await page.locator('#sink-hook').count()).toBe(1)
+      expect(await page.title()).toMatch(/^\? alert-bridge: /)
+      await page.unroute(`${url}/`)
+      await page.unroute('**/healthz')
+      await page.locator('html[data-stale]').waitFor({ state: 'detached' })
+      expect(complaints.filter((text) => !/ 403 | 503 /.test(text))).toEqual([])
+    },
+  )
+
   it('seven windows of one browser, which has six connections to a host, show the news and act, and none says stale', async () => {
     const { url, sandbox, some } = await rig(204)
     await some('delivered', 3)

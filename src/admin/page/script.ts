@@ -99,7 +99,8 @@ export const script = `(() => {
     const answer = await fetch(address, { signal: AbortSignal.timeout(limitMs), cache: 'no-store' })
     const next = new DOMParser().parseFromString(await answer.text(), 'text/html')
     if (!isWanted(address)) return false
-    const main = next.querySelector('main')
+    // A proxy may answer in the place of the bridge, as with a login, and its page may have a main part, too.
+    const main = 'now' in next.documentElement.dataset ? next.querySelector('main') : undefined
     if (!main) throw Object.assign(new Error('not the status page'), { isOther: answer.status < 500 })
     const headline = document.querySelector('.headline')?.textContent
     const isElsewhere = !isGlance && pageOf(address) !== page
