@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AuditRow } from '../../src/admin/audit-view.ts'
 import type { DeliveryRow } from '../../src/admin/delivery-view.ts'
 import type { StatusView } from '../../src/admin/status-view.ts'
+import { parseConfig } from '../../src/config/load.ts'
 import { rig as admin } from '../admin/rig.ts'
 import { row, sink, source, status } from '../admin/views.ts'
 import { startApp } from '../support/app.ts'
@@ -33,8 +34,14 @@ async function rig(
     .replace('every: 250ms, ', `${pace}, `)
     .replace('"127.0.0.1:0"', `"127.0.0.1:${port}", hosts: [bridge.test]`)
     .concat(`display: { language: ${language} }\n`)
-  const started = await startApp(text, { operatorsLookEveryMs: 50 })
-  const { url } = started
+  let stored = text
+  const load = () => parseConfig(stored, { env: process.env, folder: '/' })
+  const started = await startApp(text, { operatorsLookEveryMs: 50, load })
+  const { app, url } = started
+  const reload = async (next: string) => {
+    stored = next
+    expect(await app.reload()).toMatchObject({ ok: true })
+  }
   const sinkNow = async () => (await api<StatusView>(url, '/api/v1/status')).sinks[0]
   const rows = async (state: string) =>
     (await api<{ data: DeliveryRow[] }>(url, `/api/v1/deliveries?state=${state}&limit=100`)).data
@@ -42,7 +49,7 @@ async function rig(
     until(`${count} ${state}`, async () => (await rows(state)).length === count, 30_000)
   const hotUntil = async () => (await api<StatusView>(url, '/api/v1/status')).sources[0]?.plan?.hotUntil
   const audit = async () => (await api<{ data: AuditRow[] }>(url, '/api/v1/audit')).data
-  return { ...started, sandbox, hook, text, sinkNow, hotUntil, some, rows, audit }
+  return { ...started, sandbox, hook, text, reload, sinkNow, hotUntil, some, rows, audit }
 }
 
 const said = (page: Page) => page.locator('#act-said')
@@ -715,6 +722,28 @@ describe('the page lives', () => {
       expect(complaints.filter((text) => !/ 403 | 503 /.test(text))).toEqual([])
     },
   )
+
+  it('it is of one language and one zone, with its dialog and its direction, also where a reload of the config changes them', async () => {
+    const { url, text, reload } = await rig(204)
+    const { page, complaints } = await open(url)
+    await page.getByRole('button', { name: 'Pause', exact: true }).click()
+    await carryOut(page, /^Done/)
+    await close(page)
+    await reload(text.replace('language: en', 'language: fa, timeZone: Asia/Tokyo'))
+    await page.locator('html[lang=fa][dir=rtl]').waitFor()
+    await page.getByRole('button', { name: 'نگه‌داشتن به‌روزرسانی' }).waitFor()
+    await page.getByRole('button', { name: 'پرس‌وجوی بیشتر' }).click()
+    // The token is there yet.
+    expect(await page.locator('#act-token').isVisible()).toBe(false)
+    expect(await page.locator('#act-close').textContent()).toBe('انصراف')
+    const answered = page.waitForResponse(/\/hot$/)
+    const told = await carryOut(page, /^انجام شد/)
+    const { until: end } = await (await answered).json()
+    const inZone = { timeZone: 'Asia/Tokyo', timeStyle: 'short' } as const
+    expect(told).toContain(new Date(end).toLocaleTimeString('fa', inZone))
+    await close(page)
+    expect(complaints).toEqual([])
+  })
 
   it('seven windows of one browser, which has six connections to a host, show the news and act, and none says stale', async () => {
     const { url, sandbox, some } = await rig(204)

@@ -18,8 +18,7 @@ export const script = `(() => {
   const limitMs = 4000
   const silentMs = 40000
   const unseenMs = 30000
-  const { words: wordsText } = document.documentElement.dataset
-  const words = JSON.parse(wordsText)
+  let words = JSON.parse(document.documentElement.dataset.words)
   const figure = (count) => typeof count === 'number' ? count.toLocaleString(document.documentElement.lang) : count
   const fill = (text, ...values) => values.reduce((filled, value) => filled.replace('{}', () => figure(value)), text)
   const icon = document.querySelector('link[rel=icon]')
@@ -93,6 +92,15 @@ export const script = `(() => {
     const found = list.querySelector('.empty')?.textContent ?? figure(list.querySelectorAll('.alerts > li').length)
     return list.querySelector('h2').textContent + ': ' + found
   }
+  /** A reload of the config may bring another language or another zone: then all that is not of the main part follows. */
+  const speakAs = (next) => {
+    const { lang, dir, dataset } = next.documentElement
+    Object.assign(document.documentElement, { lang, dir })
+    document.documentElement.dataset.words = dataset.words
+    words = JSON.parse(dataset.words)
+    for (const part of ['.stale', '#act']) morph(document.querySelector(part), next.querySelector(part))
+    pauseButton.textContent = paused ? words.goOn : words.pause
+  }
   const isShown = (address) => pageOf(address) === pageOf(location.href)
   /** False where the answer is not wanted any more, as where the reader has gone elsewhere: then nothing is replaced. */
   const load = async (address, isWanted = isShown, isGlance = false) => {
@@ -110,6 +118,7 @@ export const script = `(() => {
       if (verdict && news && (selection?.isCollapsed !== false || !selection.containsNode(verdict, true))) morph(verdict, news)
     } else {
       whole = isWhole(main)
+      if (next.documentElement.dataset.words !== document.documentElement.dataset.words && !box.open) speakAs(next)
       holdNew(main, !isElsewhere)
       page = pageOf(address)
       const { activeElement: focused } = document
