@@ -29,7 +29,7 @@ const { join } = await import('node:path')
 enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/alert-bridge'))
 
 const { runCli } = await import('./cli/cli.ts')
-const { outputFlushed, watchOutput } = await import('./cli/output.ts')
+const { outputFlushed, watchOutput } = await import('./cli/output/output.ts')
 
 watchOutput((exitCode) => process.exit(exitCode))
 const exitCode = await runCli(process.argv)

@@ -171,7 +171,7 @@ describe('every file', () => {
 
   it('writes to the terminal where it is kept clean of what others wrote', () => {
     // main.ts writes its own words only, before it may import what others need.
-    const writers = ['cli/output.ts', 'cli/progress.ts', 'app/demo.ts', 'main.ts']
+    const writers = ['cli/output/output.ts', 'cli/output/progress.ts', 'app/demo.ts', 'main.ts']
     const wrong = sources.filter(
       ({ name, text }) => /process\.std(out|err)\.write\(/.test(text) && !writers.includes(name),
     )

@@ -16,7 +16,7 @@ import {
   portionView,
   rowIdsField,
 } from './fields.ts'
-import type { ActionHandler } from './idempotency.ts'
+import type { ActionHandler } from './guard/idempotency.ts'
 import { count, instant, quarantineRetry } from './openapi/answers.ts'
 import { portionAnswer } from './openapi/portion-answers.ts'
 import type { AdminDeps } from './ports.ts'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { fieldsOf } from '../alert/json.ts'
-import type { AuditRow } from './audit-view.ts'
+import { fieldsOf } from '../alert/json/json.ts'
+import type { AuditRow } from './views/audit-view.ts'
 
 /** What the list calls whoever has the admin token, since there is one token only. */
 const tokenName = 'http.adminToken'

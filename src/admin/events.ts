@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import { safeHeaders } from './headers.ts'
+import { safeHeaders } from './guard/headers.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 

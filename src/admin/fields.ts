@@ -1,9 +1,9 @@
 import * as z from 'zod'
-import { asciiDigits } from '../alert/text.ts'
+import { asciiDigits } from '../alert/text/text.ts'
 import type { Portion, PortionEnd } from '../delivery/records/selection.ts'
 import { given } from '../lib/given.ts'
 import type { KeyedRequest } from '../store/operators/idempotency.ts'
-import { type DeliveryFilter, deliveryStates, rowStates } from './delivery-view.ts'
+import { type DeliveryFilter, deliveryStates, rowStates } from './views/delivery-view.ts'
 
 /** Fields of the requests that the API takes; the error of each says what was expected. */
 

@@ -1,5 +1,5 @@
 import { formatDuration } from '../lib/duration.ts'
-import { describeOrphan, type OrphanView } from './orphan-view.ts'
+import { describeOrphan, type OrphanView } from './views/orphan-view.ts'
 
 /**
  * What a finding of the verdict says: a stable code, and what its sentence is made of. Here is the English sentence, which the

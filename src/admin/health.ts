@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { lifePaths } from './host.ts'
+import { lifePaths } from './guard/host.ts'
 import type { AdminDeps, MetricsFormat } from './ports.ts'
 import { verdictLine } from './verdict.ts'
 

@@ -13,10 +13,10 @@ import {
 } from './fields.ts'
 import { deliveryRow, orphan, pageAnswer, searchAnswer } from './openapi/answers.ts'
 import { orphanPortionAnswer } from './openapi/portion-answers.ts'
-import { orphanKinds } from './orphan-view.ts'
 import { pageFields, pageOf } from './paging.ts'
 import type { AdminDeps } from './ports.ts'
 import { registerRead } from './read.ts'
+import { orphanKinds } from './views/orphan-view.ts'
 
 /** Adds the routes that list, move and drop what is left of sinks and sources that are not in the config (any more). */
 export function registerOrphans(app: FastifyInstance, deps: AdminDeps): void {

@@ -1,5 +1,5 @@
-import type { Display } from '../alert/display.ts'
-import type { WrittenMatch } from '../alert/match-form.ts'
+import type { WrittenMatch } from '../alert/match/match-form.ts'
+import type { Display } from '../alert/text/display.ts'
 import type { OrphanPortion } from '../delivery/orphans/steps.ts'
 import type { SinkActivity } from '../delivery/records/activity.ts'
 import type { DeadLetterQuery } from '../delivery/records/dead-letters.ts'
@@ -8,7 +8,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { IdempotencyStore, KeyedRequest } from '../store/operators/idempotency.ts'
 import type { NewSilence } from '../store/operators/silences.ts'
 import type { Logger } from '../telemetry/log.ts'
-import type { AuditRow } from './audit-view.ts'
+import type { AuditRow } from './views/audit-view.ts'
 import type {
   AlertStory,
   DeadLetterRow,
@@ -21,9 +21,9 @@ import type {
   SilenceView,
   StoredAlertPage,
   StoredAlertQuery,
-} from './delivery-view.ts'
-import type { OrphanKind, OrphanView } from './orphan-view.ts'
-import type { QuarantinedRow, StatusView } from './status-view.ts'
+} from './views/delivery-view.ts'
+import type { OrphanKind, OrphanView } from './views/orphan-view.ts'
+import type { QuarantinedRow, StatusView } from './views/status-view.ts'
 
 /** The text format of Prometheus, version 0.0.4, or OpenMetrics 1.0, which has exemplars. */
 export type MetricsFormat = 'prometheus' | 'openmetrics'

@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
 import { given } from '../lib/given.ts'
 import { auditMax } from '../store/operators/audit.ts'
-import type { AuditRow } from './audit-view.ts'
 import {
   deliveryFields,
   deliveryFilter,
@@ -35,6 +34,7 @@ import { pageFields, pageOf } from './paging.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 import { registerRead } from './read.ts'
+import type { AuditRow } from './views/audit-view.ts'
 
 /** The part of the API that only reads. Lists are `{ data: […] }`, so that other fields can be added beside them. */
 export function registerReads(app: FastifyInstance, { ports, clock }: AdminDeps): void {

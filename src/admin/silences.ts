@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
-import { writtenMatchField } from '../alert/match-form.ts'
+import { writtenMatchField } from '../alert/match/match-form.ts'
 import { durationText } from '../lib/duration.ts'
 import { durationWithin } from '../lib/fields.ts'
 import { given } from '../lib/given.ts'

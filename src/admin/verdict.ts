@@ -1,6 +1,6 @@
 import { findingText, type Saying } from './finding.ts'
-import type { OrphanView } from './orphan-view.ts'
-import type { Finding, SinkView, SourceView, StatusFacts, Verdict } from './status-view.ts'
+import type { OrphanView } from './views/orphan-view.ts'
+import type { Finding, SinkView, SourceView, StatusFacts, Verdict } from './views/status-view.ts'
 
 /**
  * The state of the bridge, and what is wrong with it, worst first. Only this function decides that: /readyz, the JSON

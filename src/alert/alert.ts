@@ -1,6 +1,6 @@
 import { datedAt } from './fired-at.ts'
-import { numberIn } from './json-number.ts'
-import { foundText, shownFields } from './value.ts'
+import { numberIn } from './json/json-number.ts'
+import { foundText, shownFields } from './text/value.ts'
 
 /**
  * One fired alert: a row of the feed, named by the source it came from. The typed fields are what routes and

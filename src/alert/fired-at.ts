@@ -1,6 +1,6 @@
 import { durationText } from '../lib/duration.ts'
-import { jalaliDay } from './jalali.ts'
-import { asciiDigits, cut, oneLine } from './text.ts'
+import { jalaliDay } from './text/jalali.ts'
+import { asciiDigits, cut, oneLine } from './text/text.ts'
 
 /**
  * Decides, for the whole program, which firing times are possible. A time that is not possible is ignored: whether its row

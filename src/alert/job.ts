@@ -3,8 +3,8 @@ import * as z from 'zod'
 import { given } from '../lib/given.ts'
 import { type Alert, alertKey, parseRow } from './alert.ts'
 import { believedAt } from './fired-at.ts'
-import { isMapping } from './json.ts'
-import { JsonNumber, jsonNumberForm, jsonNumbers, mapNumbers } from './json-number.ts'
+import { isMapping } from './json/json.ts'
+import { JsonNumber, jsonNumberForm, jsonNumbers, mapNumbers } from './json/json-number.ts'
 
 /**
  * The unit of the queue: one alert for one target of one sink. Intake writes it and delivery reads it, possibly weeks

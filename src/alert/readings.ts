@@ -1,6 +1,6 @@
 import type { Reading, ReadingNames } from './context.ts'
-import { isMapping } from './json.ts'
-import { JsonNumber } from './json-number.ts'
+import { isMapping } from './json/json.ts'
+import { JsonNumber } from './json/json-number.ts'
 
 /**
  * Finds a field of an answer whose name the API's document does not show, by a list of names: those of the config first. A

@@ -1,6 +1,6 @@
 import type { Alert } from './alert.ts'
 import type { ContextName } from './context.ts'
-import type { AlertField } from './fields.ts'
+import type { AlertField } from './match/fields.ts'
 import {
   alertValues,
   asksNothing,
@@ -11,10 +11,10 @@ import {
   normaliseSymbol,
   type RuleLookup,
   valuesMax,
-} from './match.ts'
+} from './match/match.ts'
+import type { Steps } from './match/turns.ts'
 import { type Mute, mutedUntil } from './mute.ts'
 import { isSilenced, type Silence, silencesAt } from './silence.ts'
-import type { Steps } from './turns.ts'
 
 /**
  * Which sinks an alert goes to, and why it is withheld from others. Pure. Every route is decided on its own and every

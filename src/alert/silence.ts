@@ -1,7 +1,7 @@
 import type { Alert } from './alert.ts'
-import type { RuleFacts } from './fields.ts'
-import { isComparedWhole, type Match, matchAlert, type RuleLookup } from './match.ts'
-import type { Steps } from './turns.ts'
+import type { RuleFacts } from './match/fields.ts'
+import { isComparedWhole, type Match, matchAlert, type RuleLookup } from './match/match.ts'
+import type { Steps } from './match/turns.ts'
 
 /** Alerts that an operator does not want to be sent for a while, over all routes. */
 export interface Silence {

@@ -15,7 +15,7 @@ import type { NameStore } from '../store/source/names.ts'
 import { type BuiltParts, buildParts, valuesOf } from './built-parts.ts'
 import { type AlertRouting, createRouting, known, retentionOf } from './routing.ts'
 import { buildSinks } from './sinks.ts'
-import { createSource, type Source, type SourceTools } from './source.ts'
+import { createSource, type Source, type SourceTools } from './source/source.ts'
 
 /**
  * One config and all that is built from it. A reload builds the next one and replaces this one by a single assignment, so

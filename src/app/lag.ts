@@ -1,4 +1,4 @@
-import type { LagView } from '../admin/status-view.ts'
+import type { LagView } from '../admin/views/status-view.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
 /**

@@ -12,7 +12,7 @@ import { createThrottles } from '../store/operators/throttle.ts'
 import { createKindStore } from '../store/source/kinds.ts'
 import { createRuleStore } from '../store/source/rules.ts'
 import { createWithheldStore, type WithheldStore } from '../store/walk/withheld.ts'
-import { scheduleOptionsOf } from './schedule-options.ts'
+import { scheduleOptionsOf } from './source/schedule-options.ts'
 import type { RuntimeTools } from './tools.ts'
 
 /** Which sinks alerts go to and what withholds them: the routes of the config with all that they need to decide. */

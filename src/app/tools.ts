@@ -1,4 +1,4 @@
-import type { StatusFacts } from '../admin/status-view.ts'
+import type { StatusFacts } from '../admin/views/status-view.ts'
 import type { Tuning } from '../delivery/settings.ts'
 import type { ProcessState } from '../intake/poll-types.ts'
 import type { Clock } from '../lib/clock.ts'

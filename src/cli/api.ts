@@ -1,16 +1,16 @@
 import type { Command } from 'commander'
-import { type Lookups, openLookups } from '../app/lookups.ts'
+import { type Lookups, openLookups } from '../app/source/lookups.ts'
 import { parseAnswer } from '../feed/api/answer.ts'
 import { matchPath, readTexts } from '../feed/api/read-texts.ts'
 import { type ApiRequest, type LooseParameters, prepareLoose } from '../feed/api/request.ts'
 import { type EndpointPath, endpointOf, endpoints } from '../feed/endpoints.ts'
 import { UserError } from '../lib/errors.ts'
+import { configOf } from './arguments/config-file.ts'
+import { sourceOf } from './arguments/config-source.ts'
+import { UsageError } from './arguments/usage.ts'
 import { namedCommand } from './command-texts.ts'
-import { configOf } from './config-file.ts'
-import { sourceOf } from './config-source.ts'
-import { print, printError, printJson } from './output.ts'
-import { progressBar } from './progress.ts'
-import { UsageError } from './usage.ts'
+import { print, printError, printJson } from './output/output.ts'
+import { progressBar } from './output/progress.ts'
 
 interface Options {
   readonly query?: readonly Pair[]

@@ -1,18 +1,18 @@
 import type { Command } from 'commander'
 import { onClock } from '../admin/own-instants.ts'
 import { loadConfig } from '../config/load.ts'
-import { formatMistake, type Mistake } from '../config/mistake.ts'
+import { formatMistake, type Mistake } from '../config/mistakes/mistake.ts'
 import { redactConfig, showConfig } from '../config/redact.ts'
 import type { Config } from '../config/schema.ts'
 import { given } from '../lib/given.ts'
 import { printable } from '../telemetry/printable.ts'
+import { instantOption } from './arguments/instant.ts'
+import { urlOption } from './arguments/usage.ts'
+import { connectDaemon } from './client/daemon.ts'
 import { namedCommand } from './command-texts.ts'
 import { compareConfig, describeComparison, readStored } from './compare-config.ts'
-import { connectDaemon } from './daemon.ts'
 import { rulesOf } from './explain.ts'
-import { instantOption } from './instant.ts'
-import { print, printError, printJson } from './output.ts'
-import { urlOption } from './usage.ts'
+import { print, printError, printJson } from './output/output.ts'
 
 interface Options {
   readonly show?: boolean

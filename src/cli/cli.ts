@@ -3,10 +3,10 @@ import { Command, CommanderError, Option } from 'commander'
 import { errorCode, toError, UserError } from '../lib/errors.ts'
 import { logLevels } from '../telemetry/log-level.ts'
 import { version } from '../telemetry/version.ts'
-import { noteAnswer, oddAnswerText } from './answered.ts'
+import { UsageError } from './arguments/usage.ts'
+import { noteAnswer, oddAnswerText } from './client/answered.ts'
 import { type CommandName, commandTexts, namedCommand } from './command-texts.ts'
-import { printError } from './output.ts'
-import { UsageError } from './usage.ts'
+import { printError } from './output/output.ts'
 
 /** Runs one command line and returns the exit code: 0, 1 for a failure, 2 for a wrong command line. */
 export async function runCli(argv: readonly string[]): Promise<number> {
@@ -75,8 +75,8 @@ const load: Readonly<Record<CommandName, () => Promise<Command>>> = {
   silence: async () => (await import('./silence.ts')).silenceCommand(),
   async plan() {
     const [{ planCommand }, { readLearned }] = await Promise.all([
-      import('./plan.ts'),
-      import('../app/known-of-source.ts'),
+      import('./plan/plan.ts'),
+      import('../app/source/known.ts'),
     ])
     return planCommand(readLearned)
   },

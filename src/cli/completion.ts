@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander'
 import { namedCommand } from './command-texts.ts'
-import { print } from './output.ts'
+import { print } from './output/output.ts'
 
 const shells = ['bash', 'zsh', 'fish'] as const
 

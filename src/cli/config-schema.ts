@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { configJsonSchemaText } from '../config/json-schema.ts'
 import { namedCommand } from './command-texts.ts'
-import { print } from './output.ts'
+import { print } from './output/output.ts'
 
 /** `config-schema`: the JSON Schema of the config, for editors. */
 export function configSchemaCommand(): Command {

@@ -1,15 +1,15 @@
 import type { Command } from 'commander'
-import type { DeadLetterRow } from '../admin/delivery-view.ts'
 import { formatCount } from '../admin/page/words/en.ts'
+import type { DeadLetterRow } from '../admin/views/delivery-view.ts'
 import { given } from '../lib/given.ts'
+import { instantOption } from './arguments/instant.ts'
+import { alertIds, countOption, isoOption, UsageError } from './arguments/usage.ts'
+import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './client/daemon.ts'
+import { checkedPage, countDefault, type ListPage, pageMax } from './client/list.ts'
+import { carryOut, describeDone, describeDryRun } from './client/long-request.ts'
 import { namedCommand } from './command-texts.ts'
-import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { describeRows } from './deliveries.ts'
-import { instantOption } from './instant.ts'
-import { checkedPage, countDefault, type ListPage, pageMax } from './list.ts'
-import { carryOut, describeDone, describeDryRun } from './long-request.ts'
-import { print, printJson } from './output.ts'
-import { alertIds, countOption, isoOption, UsageError } from './usage.ts'
+import { print, printJson } from './output/output.ts'
 
 interface Options extends DaemonOptions {
   readonly sink?: string

@@ -1,22 +1,22 @@
 import { type Command, Option } from 'commander'
+import { formatCount } from '../admin/page/words/en.ts'
 import {
   type AlertStory,
   type DeliveryRow,
   type DeliveryStory,
   rowStates,
   type SinkHold,
-} from '../admin/delivery-view.ts'
-import { formatCount } from '../admin/page/words/en.ts'
+} from '../admin/views/delivery-view.ts'
 import { printable } from '../telemetry/printable.ts'
+import { instantOption } from './arguments/instant.ts'
+import { alertOf, countOption, UsageError } from './arguments/usage.ts'
+import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './client/daemon.ts'
+import { checkedPage, countDefault, type ListPage, pageMax } from './client/list.ts'
+import { untilStopped, watch } from './client/watch.ts'
 import { namedCommand } from './command-texts.ts'
-import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
-import { instantOption } from './instant.ts'
-import { checkedPage, countDefault, type ListPage, pageMax } from './list.ts'
-import { isolated, print, printableLine, printError, printJson, sentence } from './output.ts'
-import { progressBar } from './progress.ts'
-import { table } from './table.ts'
-import { alertOf, countOption, UsageError } from './usage.ts'
-import { untilStopped, watch } from './watch.ts'
+import { isolated, print, printableLine, printError, printJson, sentence } from './output/output.ts'
+import { progressBar } from './output/progress.ts'
+import { table } from './output/table.ts'
 
 interface Options extends DaemonOptions, Filter {
   readonly limit: number

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { LogLevel } from '../telemetry/log.ts'
+import { UsageError } from './arguments/usage.ts'
 import { namedCommand } from './command-texts.ts'
-import { UsageError } from './usage.ts'
 
 /** `demo`: the whole bridge against the built-in sandbox API and receivers on this machine. */
 export function demoCommand(): Command {

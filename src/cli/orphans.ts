@@ -1,14 +1,14 @@
 import { type Command, Option } from 'commander'
-import type { DeliveryRow } from '../admin/delivery-view.ts'
-import { type OrphanView, orphanKinds } from '../admin/orphan-view.ts'
+import type { DeliveryRow } from '../admin/views/delivery-view.ts'
+import { type OrphanView, orphanKinds } from '../admin/views/orphan-view.ts'
+import { countOption, UsageError } from './arguments/usage.ts'
+import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './client/daemon.ts'
+import { countDefault, listPages } from './client/list.ts'
+import { carryOut, describeDone, describeDryRun } from './client/long-request.ts'
 import { namedCommand } from './command-texts.ts'
-import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { describeRows } from './deliveries.ts'
-import { countDefault, listPages } from './list.ts'
-import { carryOut, describeDone, describeDryRun } from './long-request.ts'
-import { print, printJson } from './output.ts'
-import { table } from './table.ts'
-import { countOption, UsageError } from './usage.ts'
+import { print, printJson } from './output/output.ts'
+import { table } from './output/table.ts'
 
 interface Options extends DaemonOptions {
   readonly to?: string

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
-import type { StatusView } from '../admin/status-view.ts'
+import type { StatusView } from '../admin/views/status-view.ts'
 import { given } from '../lib/given.ts'
+import { spanOption } from './arguments/usage.ts'
+import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './client/daemon.ts'
 import { namedCommand } from './command-texts.ts'
-import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
-import { isolated, print, printableLine, printJson } from './output.ts'
-import { spanOption } from './usage.ts'
+import { isolated, print, printableLine, printJson } from './output/output.ts'
 
 interface Options extends DaemonOptions {
   readonly for?: string

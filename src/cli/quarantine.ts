@@ -1,14 +1,14 @@
 import type { Command } from 'commander'
-import type { QuarantinedRow } from '../admin/status-view.ts'
+import type { QuarantinedRow } from '../admin/views/status-view.ts'
 import { sampleMax } from '../delivery/records/sample.ts'
 import { printable } from '../telemetry/printable.ts'
+import { countOption, idsArgument, UsageError } from './arguments/usage.ts'
+import { connectDaemon, type DaemonOptions, daemonCommand } from './client/daemon.ts'
+import { countDefault, listPages } from './client/list.ts'
+import { describeDryRun } from './client/long-request.ts'
 import { namedCommand } from './command-texts.ts'
-import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
-import { countDefault, listPages } from './list.ts'
-import { describeDryRun } from './long-request.ts'
-import { print, printJson } from './output.ts'
-import { table } from './table.ts'
-import { countOption, idsArgument, UsageError } from './usage.ts'
+import { print, printJson } from './output/output.ts'
+import { table } from './output/table.ts'
 
 interface Options extends DaemonOptions {
   readonly source?: string

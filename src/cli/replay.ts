@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import { given } from '../lib/given.ts'
 import { printable } from '../telemetry/printable.ts'
+import { instantOption } from './arguments/instant.ts'
+import { alertIds, isoOption, UsageError } from './arguments/usage.ts'
+import { connectDaemon, type DaemonOptions, daemonCommand } from './client/daemon.ts'
+import { carryOut, describeDone, describeDryRun } from './client/long-request.ts'
 import { namedCommand } from './command-texts.ts'
-import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
-import { instantOption } from './instant.ts'
-import { carryOut, describeDone, describeDryRun } from './long-request.ts'
-import { print, printJson } from './output.ts'
-import { alertIds, isoOption, UsageError } from './usage.ts'
+import { print, printJson } from './output/output.ts'
 
 interface Options extends DaemonOptions {
   readonly sink?: string

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { wholeText } from '../alert/value.ts'
+import { wholeText } from '../alert/text/value.ts'
 import { formatDuration } from '../lib/duration.ts'
+import { connectDaemon, type DaemonOptions, daemonCommand } from './client/daemon.ts'
+import { listPages } from './client/list.ts'
 import { namedCommand } from './command-texts.ts'
-import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
-import { listPages } from './list.ts'
-import { print, printJson } from './output.ts'
-import { table } from './table.ts'
+import { print, printJson } from './output/output.ts'
+import { table } from './output/table.ts'
 
 /** `rules`: the account's alert rules as a running bridge last read them, which costs nothing. */
 export function rulesCommand(): Command {

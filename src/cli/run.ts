@@ -3,10 +3,10 @@ import { createApp } from '../app/app.ts'
 import { type Role, roles } from '../app/roles.ts'
 import { untilSignal } from '../app/signal.ts'
 import { loadConfig } from '../config/load.ts'
-import { formatMistake } from '../config/mistake.ts'
+import { formatMistake } from '../config/mistakes/mistake.ts'
 import { createLogger, type LogLevel, setLogLevel } from '../telemetry/log.ts'
+import { configOf } from './arguments/config-file.ts'
 import { namedCommand } from './command-texts.ts'
-import { configOf } from './config-file.ts'
 
 /** `run`: the daemon. On SIGTERM and SIGINT it finishes running sends and stops, on SIGHUP it reloads the config. */
 export function runCommand(): Command {

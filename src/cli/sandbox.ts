@@ -3,9 +3,9 @@ import { untilSignal } from '../app/signal.ts'
 import { tokenProblem } from '../lib/secret.ts'
 import { type Announcement, announcements } from '../sandbox/evaluations.ts'
 import { createSandbox, sandboxToken } from '../sandbox/sandbox.ts'
+import { UsageError } from './arguments/usage.ts'
 import { namedCommand } from './command-texts.ts'
-import { print } from './output.ts'
-import { UsageError } from './usage.ts'
+import { print } from './output/output.ts'
 
 /** `sandbox`: serves the Market Data Read API with synthetic data until it gets a signal to stop. */
 export function sandboxCommand(): Command {

@@ -1,15 +1,15 @@
 import type { Command } from 'commander'
 import type { ContextName } from '../alert/context.ts'
-import type { Display } from '../alert/display.ts'
 import { sampleAlert, sampleContext } from '../alert/sample.ts'
+import type { Display } from '../alert/text/display.ts'
 import { systemClock } from '../lib/clock.ts'
 import { UserError } from '../lib/errors.ts'
 import { createDrawer } from '../sinks/chart/drawer.ts'
 import type { Outcome } from '../sinks/outcome.ts'
 import { createSink, type SinkConfig } from '../sinks/registry.ts'
+import { configOf } from './arguments/config-file.ts'
 import { namedCommand } from './command-texts.ts'
-import { configOf } from './config-file.ts'
-import { isolated, print, printJson } from './output.ts'
+import { isolated, print, printJson } from './output/output.ts'
 
 interface Options {
   readonly config: string

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { formatCount, lagText } from '../admin/page/words/en.ts'
 import { purposeWords } from '../admin/purpose-words.ts'
+import { refusesEverything, verdictLine } from '../admin/verdict.ts'
 import type {
   BudgetStatus,
   Finding,
@@ -9,16 +10,15 @@ import type {
   SinkView,
   SourceView,
   StatusView,
-} from '../admin/status-view.ts'
-import { refusesEverything, verdictLine } from '../admin/verdict.ts'
+} from '../admin/views/status-view.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { printable } from '../telemetry/printable.ts'
+import { connectDaemon, type DaemonOptions, daemonCommand } from './client/daemon.ts'
+import { clearScreen, untilStopped, watch } from './client/watch.ts'
 import { namedCommand } from './command-texts.ts'
-import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
-import { print, printJson, sentence } from './output.ts'
-import { announcedText } from './plan-picture.ts'
-import { table } from './table.ts'
-import { clearScreen, untilStopped, watch } from './watch.ts'
+import { print, printJson, sentence } from './output/output.ts'
+import { table } from './output/table.ts'
+import { announcedText } from './plan/picture.ts'
 
 /** `status`: sources, sinks, lag and budget of a running bridge. Exit code 1 when it is not ready. */
 export function statusCommand(): Command {

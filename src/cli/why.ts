@@ -1,14 +1,14 @@
 import type { Command } from 'commander'
-import type { AlertStory, DeliveryRow } from '../admin/delivery-view.ts'
 import { formatCount } from '../admin/page/words/en.ts'
 import type { SeenView } from '../admin/ports.ts'
-import type { QuarantinedRow, SourceView, StatusView } from '../admin/status-view.ts'
+import type { AlertStory, DeliveryRow } from '../admin/views/delivery-view.ts'
+import type { QuarantinedRow, SourceView, StatusView } from '../admin/views/status-view.ts'
 import { NotFoundError } from '../lib/errors.ts'
+import { alertOf } from './arguments/usage.ts'
+import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './client/daemon.ts'
 import { namedCommand } from './command-texts.ts'
-import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { describeAlert } from './deliveries.ts'
-import { print, printJson, sentence } from './output.ts'
-import { alertOf } from './usage.ts'
+import { print, printJson, sentence } from './output/output.ts'
 
 /** What is known around an alert that the bridge has no record of. */
 interface Around {

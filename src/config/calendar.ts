@@ -1,6 +1,6 @@
-import { jalaliDay } from '../alert/jalali.ts'
+import { jalaliDay } from '../alert/text/jalali.ts'
 import { dateKey } from '../lib/zone.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from './mistakes/nearest.ts'
 
 /** Dates and zones as people write them in the config. Pure. */
 

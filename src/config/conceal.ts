@@ -1,8 +1,8 @@
 import { Secret } from '../lib/secret.ts'
-import { type Env, soundsSecret } from './env.ts'
-import type { Locations } from './locations.ts'
-import { type Mistake, mixesAll } from './mistake.ts'
-import { sortedMistakes } from './parse.ts'
+import { type Env, soundsSecret } from './file/env.ts'
+import type { Locations } from './file/locations.ts'
+import { sortedMistakes } from './file/parse.ts'
+import { type Mistake, mixesAll } from './mistakes/mistake.ts'
 
 /**
  * Secrets at places that are none: in a template, as the name of a header or of a field, in a pattern. All that is shown of

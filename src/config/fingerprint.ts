@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { property } from '../alert/json.ts'
+import { property } from '../alert/json/json.ts'
 import { Secret } from '../lib/secret.ts'
 import { readSmallFile } from '../lib/small-file.ts'
 import { childOf, metaOf, type Schema } from './outline.ts'

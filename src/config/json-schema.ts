@@ -1,8 +1,8 @@
 import * as z from 'zod'
-import { property } from '../alert/json.ts'
+import { property } from '../alert/json/json.ts'
+import { fileSuffix } from './file/secret-file.ts'
 import { hasFileKey, mayBeEmpty, metaOf, type Schema } from './outline.ts'
 import { configSchema } from './schema.ts'
-import { fileSuffix } from './secret-file.ts'
 
 /**
  * The JSON Schema (draft 7) of the config, for editors. It describes the file as it is written: any single value may

@@ -1,11 +1,11 @@
 import { dirname, resolve } from 'node:path'
 import * as z from 'zod'
 import { hiddenOf, refused } from './conceal.ts'
-import type { Env } from './env.ts'
-import { explainIssues } from './explain.ts'
-import type { Mistake } from './mistake.ts'
-import { parseYaml, readConfigText } from './parse.ts'
-import { readTree } from './read.ts'
+import type { Env } from './file/env.ts'
+import { parseYaml, readConfigText } from './file/parse.ts'
+import { readTree } from './file/read.ts'
+import { explainIssues } from './mistakes/explain.ts'
+import type { Mistake } from './mistakes/mistake.ts'
 import { configSchema } from './schema.ts'
 
 /**

@@ -1,15 +1,15 @@
 import { dirname, resolve } from 'node:path'
-import { withinCpuLimit } from '../alert/cpu-limit.ts'
+import { withinCpuLimit } from '../alert/match/cpu-limit.ts'
 import type { Secret } from '../lib/secret.ts'
-import { checkAcross } from './check.ts'
+import { checkAcross } from './checks/check.ts'
+import { environmentWarnings, warningsOf } from './checks/warnings.ts'
 import { concealMistake, hiddenOf, refused } from './conceal.ts'
-import type { Env } from './env.ts'
-import { explainComplaints, explainIssues } from './explain.ts'
-import type { Mistake } from './mistake.ts'
-import { parseYaml, readConfigText } from './parse.ts'
-import { readTree } from './read.ts'
+import type { Env } from './file/env.ts'
+import { parseYaml, readConfigText } from './file/parse.ts'
+import { readTree } from './file/read.ts'
+import { explainComplaints, explainIssues } from './mistakes/explain.ts'
+import type { Mistake } from './mistakes/mistake.ts'
 import { type Config, configSchema } from './schema.ts'
-import { environmentWarnings, warningsOf } from './warnings.ts'
 
 /**
  * The only way from a file to a `Config`: read, parse, fill, check, freeze. It never throws because of what the file

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { property } from '../alert/json.ts'
+import { property } from '../alert/json/json.ts'
 
 /**
  * Reads the structure of the config out of its zod schema: which keys a mapping may have, which fields are secrets or

@@ -1,10 +1,10 @@
 import { stringify } from 'yaml'
-import { property } from '../alert/json.ts'
+import { property } from '../alert/json/json.ts'
 import { durationText } from '../lib/duration.ts'
 import { Secret } from '../lib/secret.ts'
 import { conceal } from './conceal.ts'
-import { maskAddress } from './describe-value.ts'
 import { shortHashOf } from './fingerprint.ts'
+import { maskAddress } from './mistakes/describe-value.ts'
 import { childOf, metaOf, type Schema } from './outline.ts'
 import { type Config, configSchema } from './schema.ts'
 

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { property } from '../alert/json.ts'
+import { property } from '../alert/json/json.ts'
 import { secretField } from '../lib/fields.ts'
 import { hostPort } from '../lib/host-port.ts'
 import type { Secret } from '../lib/secret.ts'

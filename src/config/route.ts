@@ -1,10 +1,10 @@
 import * as z from 'zod'
 import { contextKinds, isContextName, macroPrefix } from '../alert/context.ts'
-import { alertFields } from '../alert/fields.ts'
-import { matchField } from '../alert/match-form.ts'
+import { alertFields } from '../alert/match/fields.ts'
+import { matchField } from '../alert/match/match-form.ts'
 import { muteDays } from '../alert/mute.ts'
 import { durationWithin } from '../lib/fields.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from './mistakes/nearest.ts'
 import { holidaysField, timeOfDayField, timeZoneField } from './source.ts'
 
 /** One route: which alerts it takes, for which sinks, and when it withholds them. Withheld alerts are recorded. */

@@ -1,5 +1,5 @@
 import type { ContextName, SkipReason } from '../alert/context.ts'
-import { property } from '../alert/json.ts'
+import { property } from '../alert/json/json.ts'
 import {
   absentFreshMs,
   type ContextRequest,

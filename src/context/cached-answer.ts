@@ -1,5 +1,5 @@
 import type { ContextName, SkipReason } from '../alert/context.ts'
-import { isObject } from '../alert/json.ts'
+import { isObject } from '../alert/json/json.ts'
 import type { CachedContext, ContextCache } from '../store/context-cache.ts'
 import type { LookupAnswer } from './calls.ts'
 import { compare, type Instrument, keysOf } from './instrument.ts'

@@ -1,5 +1,5 @@
 import { type ContextKind, type ContextName, macroPrefix, type ReadingNames } from '../alert/context.ts'
-import { property } from '../alert/json.ts'
+import { property } from '../alert/json/json.ts'
 import type { AnsweredExactly } from '../feed/api/answer.ts'
 import { prepare } from '../feed/api/request.ts'
 import type { FeedClient } from '../feed/client.ts'

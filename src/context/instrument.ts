@@ -1,6 +1,6 @@
 import type { Alert } from '../alert/alert.ts'
 import type { ReadingNames } from '../alert/context.ts'
-import { normaliseSymbol } from '../alert/match.ts'
+import { normaliseSymbol } from '../alert/match/match.ts'
 import { readText } from '../alert/readings.ts'
 
 /** What an alert is about, by the API's names for it. */

@@ -1,5 +1,5 @@
 import { contextShareMax, type SkipReason } from '../alert/context.ts'
-import { contextLeaves, type SlowestPace, slowestPolls } from '../config/accounts.ts'
+import { contextLeaves, type SlowestPace, slowestPolls } from '../config/checks/accounts.ts'
 import type { FeedError } from '../feed/errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import { budgetInForce, grantSchema } from '../schedule/budget.ts'

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici'
-import { parseJson, TooManyNumbersError } from '../alert/json-number.ts'
+import { parseJson, TooManyNumbersError } from '../alert/json/json-number.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { errorCode, UserError } from '../lib/errors.ts'
 import { Pool } from '../lib/packages.ts'

@@ -1,5 +1,5 @@
 import { type Alert, parseRow } from '../alert/alert.ts'
-import { parseJson } from '../alert/json-number.ts'
+import { parseJson } from '../alert/json/json-number.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Quarantined, QuarantineStore } from '../store/walk/quarantine.ts'
 import type { Metrics } from '../telemetry/metrics.ts'

@@ -1,6 +1,7 @@
 import { type Alert, alertKey } from '../alert/alert.ts'
 import type { Assign, AssignedSink, Assignment } from '../alert/assignment.ts'
-import { asksOfRule } from '../alert/match.ts'
+import { asksOfRule } from '../alert/match/match.ts'
+import { inTurns } from '../alert/match/turns.ts'
 import {
   type Route,
   type RouteFacts,
@@ -10,7 +11,6 @@ import {
   withThrottles,
 } from '../alert/route.ts'
 import type { Silence } from '../alert/silence.ts'
-import { inTurns } from '../alert/turns.ts'
 import type { Claim, Throttles } from '../store/operators/throttle.ts'
 import type { WithheldEntry, WithheldRecord, WithheldStore } from '../store/walk/withheld.ts'
 import type { RuleBook } from './rules.ts'

@@ -1,9 +1,9 @@
 import type { Alert } from '../alert/alert.ts'
 import { contextUnits } from '../alert/context.ts'
-import type { Miss } from '../alert/match.ts'
+import type { Miss } from '../alert/match/match.ts'
 import { describeMute } from '../alert/mute.ts'
 import { isWithheld, type Route, type RouteDecision, type Routing } from '../alert/route.ts'
-import { oneLine } from '../alert/text.ts'
+import { oneLine } from '../alert/text/text.ts'
 import { formatDuration } from '../lib/duration.ts'
 
 /** The text that `explain` prints: every route with its decision and the reason, then the result for every sink. */

@@ -1,5 +1,5 @@
 import { datedAt } from '../alert/fired-at.ts'
-import { cut, oneLine } from '../alert/text.ts'
+import { cut, oneLine } from '../alert/text/text.ts'
 
 /**
  * Which rules cannot be expected to fire, as one reading of them shows: silence of the feed may mean a dead rule. Pure.

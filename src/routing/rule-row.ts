@@ -1,5 +1,5 @@
-import { ruleFields } from '../alert/fields.ts'
-import { cut } from '../alert/text.ts'
+import { ruleFields } from '../alert/match/fields.ts'
+import { cut } from '../alert/text/text.ts'
 import type { AlertRule } from '../feed/wire.ts'
 
 /** What is kept of a rule, in Redis and in memory: what matchers ask of, and what shows whether it may fire. */

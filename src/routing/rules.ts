@@ -1,4 +1,4 @@
-import { type RuleFacts, ruleFacts } from '../alert/fields.ts'
+import { type RuleFacts, ruleFacts } from '../alert/match/fields.ts'
 import { type AlertRule, perPage } from '../feed/wire.ts'
 import { settlesWithin } from '../lib/time-limit.ts'
 import { isFarAhead } from '../lib/waits.ts'

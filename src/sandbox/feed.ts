@@ -1,4 +1,4 @@
-import { property } from '../alert/json.ts'
+import { property } from '../alert/json/json.ts'
 
 /**
  * One account's rows, newest first to the outside. Rows are kept oldest first, so that adding one is fast however long the

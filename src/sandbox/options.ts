@@ -1,8 +1,8 @@
 import { type Clock, systemClock } from '../lib/clock.ts'
-import type { SandboxToken } from './decide-call.ts'
 import { type Announcement, createEvaluations } from './evaluations.ts'
 import { createGenerator, type Generator } from './generator.ts'
 import { nextMidnight, type ResetZone } from './limits.ts'
+import type { SandboxToken } from './server/decide-call.ts'
 
 export interface SandboxOptions {
   readonly host?: string

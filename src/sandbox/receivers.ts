@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { closeServer, listen, readBody } from './http.ts'
+import { closeServer, listen, readBody } from './server/http.ts'
 
 /**
  * The receivers of the demo: a webhook receiver that checks signatures, a Slack-like receiver and an SMTP server, all on

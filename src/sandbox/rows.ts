@@ -1,4 +1,4 @@
-import { fieldsOf } from '../alert/json.ts'
+import { fieldsOf } from '../alert/json/json.ts'
 
 /** The two kinds of row that the sandbox serves, field by field as the API documents them. */
 export interface ApiDelivery {

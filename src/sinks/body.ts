@@ -1,6 +1,6 @@
 import { alertKey } from '../alert/alert.ts'
-import type { Display } from '../alert/display.ts'
-import { oneLine } from '../alert/text.ts'
+import type { Display } from '../alert/text/display.ts'
+import { oneLine } from '../alert/text/text.ts'
 import { given } from '../lib/given.ts'
 import { looksLikeToken } from '../lib/secret.ts'
 import { namedSecretsIn } from '../telemetry/named-secrets.ts'

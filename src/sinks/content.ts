@@ -1,6 +1,6 @@
 import type { Alert } from '../alert/alert.ts'
 import type { AlertContext } from '../alert/context.ts'
-import { type Display, displayDirection, firedTime, linkOf, titleOf } from '../alert/display.ts'
+import { type Display, displayDirection, firedTime, linkOf, titleOf } from '../alert/text/display.ts'
 import {
   betweenFacts,
   cut,
@@ -11,8 +11,8 @@ import {
   isolate,
   oneLine,
   shares,
-} from '../alert/text.ts'
-import { heldBackText, wordsOf } from '../alert/words.ts'
+} from '../alert/text/text.ts'
+import { heldBackText, wordsOf } from '../alert/text/words.ts'
 import { contextFacts } from './context-facts.ts'
 import type { Parcel } from './sink.ts'
 

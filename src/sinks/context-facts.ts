@@ -1,9 +1,9 @@
 import type { AlertContext, ContextName, ReadingNames } from '../alert/context.ts'
-import { clockTime, type Display, displayDirection, localDay, shortDay } from '../alert/display.ts'
-import { property } from '../alert/json.ts'
+import { property } from '../alert/json/json.ts'
 import { numberOf, readField, readNumber, readPrice, readText } from '../alert/readings.ts'
-import { betweenParts, cut, directionMark, directionOf, oneLine } from '../alert/text.ts'
-import { contextWordsOf } from '../alert/words.ts'
+import { clockTime, type Display, displayDirection, localDay, shortDay } from '../alert/text/display.ts'
+import { betweenParts, cut, directionMark, directionOf, oneLine } from '../alert/text/text.ts'
+import { contextWordsOf } from '../alert/text/words.ts'
 import { closesOf, dayOf, marketDay, sessionsOf } from './chart/series.ts'
 import { numberText as number, percentText, roundedText, withUnit } from './figures.ts'
 

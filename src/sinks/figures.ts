@@ -1,8 +1,8 @@
 import type { ReadingNames } from '../alert/context.ts'
-import type { Display } from '../alert/display.ts'
 import { readText } from '../alert/readings.ts'
-import { cut, oneLine } from '../alert/text.ts'
-import { unitWord } from '../alert/words.ts'
+import type { Display } from '../alert/text/display.ts'
+import { cut, oneLine } from '../alert/text/text.ts'
+import { unitWord } from '../alert/text/words.ts'
 
 /** Figures of an alert's context in the reader's digits. One whose unit is not known has none: rial and toman differ by ten. */
 export function numberText(value: number, display: Display): string {

@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import type { Display } from '../alert/display.ts'
+import type { Display } from '../alert/text/display.ts'
 import { version } from '../telemetry/version.ts'
 import type { Drawer } from './chart/drawer.ts'
 import * as kinds from './definitions.ts'

@@ -1,4 +1,4 @@
-import type { Display } from '../alert/display.ts'
+import type { Display } from '../alert/text/display.ts'
 import type { Drawer } from './chart/drawer.ts'
 import type { AddressGuard } from './transport/guard.ts'
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { parseJson } from '../alert/json-number.ts'
+import { parseJson } from '../alert/json/json-number.ts'
 import type { RedisClient } from './connection/redis.ts'
 import { contextBurstKey, contextKeys } from './context-keys.ts'
 

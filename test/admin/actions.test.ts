@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { localTimes } from '../../src/cli/local-times.ts'
+import { localTimes } from '../../src/cli/output/local-times.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { UserError } from '../../src/lib/errors.ts'
 import { authorised, problemOf, rig, token } from './rig.ts'

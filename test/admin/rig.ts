@@ -1,7 +1,7 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { buildAdmin } from '../../src/admin/admin.ts'
-import type { AuditRow } from '../../src/admin/audit-view.ts'
 import type { AdminDeps, AdminPorts } from '../../src/admin/ports.ts'
+import type { AuditRow } from '../../src/admin/views/audit-view.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { Secret } from '../../src/lib/secret.ts'
 import { createLogger } from '../../src/telemetry/log.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { StatusFacts } from '../../src/admin/status-view.ts'
 import { troublesOf, verdictOf } from '../../src/admin/verdict.ts'
+import type { StatusFacts } from '../../src/admin/views/status-view.ts'
 import type { PollerFault } from '../../src/poller/settings.ts'
 import { ago, nowMs, orphan, otherPoller, sink, source, status } from './views.ts'
 

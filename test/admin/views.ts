@@ -1,14 +1,14 @@
-import type { DeliveryRow, LetterGroupsView, SilenceView } from '../../src/admin/delivery-view.ts'
-import type { OrphanView } from '../../src/admin/orphan-view.ts'
 import type { SourceDayView } from '../../src/admin/ports.ts'
+import { findingsText, verdictOf } from '../../src/admin/verdict.ts'
+import type { DeliveryRow, LetterGroupsView, SilenceView } from '../../src/admin/views/delivery-view.ts'
+import type { OrphanView } from '../../src/admin/views/orphan-view.ts'
 import type {
   QuarantinedRow,
   SinkView,
   SourceView,
   StatusFacts,
   StatusView,
-} from '../../src/admin/status-view.ts'
-import { findingsText, verdictOf } from '../../src/admin/verdict.ts'
+} from '../../src/admin/views/status-view.ts'
 
 /** A bridge in the middle of a trading day, as the ports of the admin server would tell it. */
 export const nowMs = Date.parse('2026-11-21T08:33:10Z')

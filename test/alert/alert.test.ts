@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { alertKey, parseRow } from '../../src/alert/alert.ts'
-import { titleOf } from '../../src/alert/display.ts'
 import { fromJobData, jobId, toJobData } from '../../src/alert/job.ts'
+import { titleOf } from '../../src/alert/text/display.ts'
 
 const row = {
   id: 4711,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Alert } from '../../src/alert/alert.ts'
-import { type Display, firedTime, linkOf, localDay, titleOf } from '../../src/alert/display.ts'
+import { type Display, firedTime, linkOf, localDay, titleOf } from '../../src/alert/text/display.ts'
 import { alertOf } from '../sinks/samples.ts'
 
 const at = (firedAt: string): Alert => alertOf({ firedAt })

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseRow } from '../../src/alert/alert.ts'
 import { fromJobData, toJobData } from '../../src/alert/job.ts'
-import { JsonNumber, parseJson, TooManyNumbersError } from '../../src/alert/json-number.ts'
-import { wholeText } from '../../src/alert/value.ts'
+import { JsonNumber, parseJson, TooManyNumbersError } from '../../src/alert/json/json-number.ts'
+import { wholeText } from '../../src/alert/text/value.ts'
 import { rawOf } from '../../src/store/walk/quarantine.ts'
 
 const digits = fc.stringMatching(/^[0-9]{1,22}$/)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { RE2JS } from 're2js'
 import { describe, expect, it, vi } from 'vitest'
 import { type Alert, parseRow } from '../../src/alert/alert.ts'
-import { ruleFacts } from '../../src/alert/fields.ts'
+import { ruleFacts } from '../../src/alert/match/fields.ts'
 import {
   asksNothing,
   asksOfRule,
@@ -11,9 +11,9 @@ import {
   matchAlert,
   normaliseSymbol,
   type RuleLookup,
-} from '../../src/alert/match.ts'
-import { parseMatch } from '../../src/alert/match-form.ts'
-import { atOnce } from '../../src/alert/turns.ts'
+} from '../../src/alert/match/match.ts'
+import { parseMatch } from '../../src/alert/match/match-form.ts'
+import { atOnce } from '../../src/alert/match/turns.ts'
 
 function alert(fields: Record<string, unknown> = {}): Alert {
   const parsed = parseRow('main', {

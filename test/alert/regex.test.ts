@@ -7,7 +7,7 @@ import {
   isFound,
   patternSize,
   textCharsMax,
-} from '../../src/alert/regex.ts'
+} from '../../src/alert/match/regex.ts'
 
 function finds(compiled: Compiled, text: string): boolean {
   if (!compiled.ok) throw new Error(compiled.problem)

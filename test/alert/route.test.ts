@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Alert, parseRow } from '../../src/alert/alert.ts'
-import { ruleFacts } from '../../src/alert/fields.ts'
-import { parseMatch } from '../../src/alert/match-form.ts'
+import { ruleFacts } from '../../src/alert/match/fields.ts'
+import { parseMatch } from '../../src/alert/match/match-form.ts'
+import { atOnce } from '../../src/alert/match/turns.ts'
 import {
   isWithheld,
   type Route,
@@ -13,7 +14,6 @@ import {
   withThrottles,
 } from '../../src/alert/route.ts'
 import type { Silence } from '../../src/alert/silence.ts'
-import { atOnce } from '../../src/alert/turns.ts'
 import type { AlertRule } from '../../src/feed/wire.ts'
 import { ruleRowOf } from '../../src/routing/rule-row.ts'
 

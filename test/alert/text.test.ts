@@ -1,6 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { cut, directionMark, directionOf, fewLines, isolate, oneLine, shares } from '../../src/alert/text.ts'
+import {
+  cut,
+  directionMark,
+  directionOf,
+  fewLines,
+  isolate,
+  oneLine,
+  shares,
+} from '../../src/alert/text/text.ts'
 import { anyText } from '../support/any-text.ts'
 
 describe('one line', () => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { StatusView } from '../../src/admin/status-view.ts'
-import { currentStatus } from '../../src/app/current-status.ts'
+import type { StatusView } from '../../src/admin/views/status-view.ts'
+import { currentStatus } from '../../src/app/source/current-status.ts'
 import { tryLease } from '../../src/store/source/lease.ts'
 import { createSourceStatus, startingStatus } from '../../src/store/source/source-status.ts'
 import { startApp } from '../support/app.ts'

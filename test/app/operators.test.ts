@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Finding } from '../../src/admin/status-view.ts'
+import type { Finding } from '../../src/admin/views/status-view.ts'
 import type { DeliveryJob } from '../../src/alert/job.ts'
 import { noticeMaker } from '../../src/app/notices/notice-sender.ts'
 import { createOperators } from '../../src/app/notices/operators.ts'

@@ -1,4 +1,4 @@
-import { scheduleOptionsOf, usualSource } from '../../src/app/schedule-options.ts'
+import { scheduleOptionsOf, usualSource } from '../../src/app/source/schedule-options.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
 import { evenLags, type LagSummary, simulate, summarizeLags } from '../../src/schedule/simulate.ts'
 import { backOff, lagsOf, marketHours, seasonalRate, trueRate } from './policies.ts'

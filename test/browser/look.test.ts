@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { rowStates } from '../../src/admin/delivery-view.ts'
+import { rowStates } from '../../src/admin/views/delivery-view.ts'
 import { rig as admin } from '../admin/rig.ts'
 import { ago, row, sink, source, status } from '../admin/views.ts'
 import { startApp } from '../support/app.ts'

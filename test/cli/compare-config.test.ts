@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { StoredAlert } from '../../src/admin/delivery-view.ts'
+import type { StoredAlert } from '../../src/admin/views/delivery-view.ts'
 import { sampleAlert } from '../../src/alert/sample.ts'
 import { compareConfig } from '../../src/cli/compare-config.ts'
 import { UserError } from '../../src/lib/errors.ts'

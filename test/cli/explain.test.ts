@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { UsageError } from '../../src/cli/arguments/usage.ts'
 import { explainCommand } from '../../src/cli/explain.ts'
-import { UsageError } from '../../src/cli/usage.ts'
 import { UserError } from '../../src/lib/errors.ts'
 import { versionHeader } from '../../src/telemetry/version.ts'
 import { fixture } from '../config/config-text.ts'
@@ -195,7 +195,7 @@ describe('explain', () => {
 
   it('waits for what the program before it in a pipe will write', async () => {
     // The import of node:process is the one that commander does, and that makes a pipe non-blocking.
-    const module = JSON.stringify(join(import.meta.dirname, '../../src/cli/file-argument.ts'))
+    const module = JSON.stringify(join(import.meta.dirname, '../../src/cli/arguments/file-argument.ts'))
     const code = `import 'node:process'; import { readFileArgument } from ${module}
       console.log('reads')
       console.log((await readFileArgument('-')).text)`

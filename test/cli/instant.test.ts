@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isoInstantOf } from '../../src/cli/instant.ts'
+import { isoInstantOf } from '../../src/cli/arguments/instant.ts'
 import { UserError } from '../../src/lib/errors.ts'
 
 const nowMs = Date.parse('2026-11-21T09:00:00Z')

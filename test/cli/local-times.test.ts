@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { localTimes } from '../../src/cli/local-times.ts'
+import { localTimes } from '../../src/cli/output/local-times.ts'
 
 const zone = 'Asia/Tehran'
 const until = '2026-11-21T12:00:00.000Z'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseMatch } from '../../src/alert/match-form.ts'
+import { parseMatch } from '../../src/alert/match/match-form.ts'
 import { matchOf, silenceCommand } from '../../src/cli/silence.ts'
 import { UserError } from '../../src/lib/errors.ts'
 import { run } from '../support/cli.ts'

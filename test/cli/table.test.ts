@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { describeAlert } from '../../src/cli/deliveries.ts'
-import { print, printJson, sentence } from '../../src/cli/output.ts'
+import { print, printJson, sentence } from '../../src/cli/output/output.ts'
+import { table } from '../../src/cli/output/table.ts'
 import { describeStatus } from '../../src/cli/status.ts'
-import { table } from '../../src/cli/table.ts'
 import { nowMs, sink, source, status } from '../admin/views.ts'
 
 test('columns are as wide as their widest cell, whatever takes no width', () => {

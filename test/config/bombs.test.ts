@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { loadConfig, parseConfig } from '../../src/config/load.ts'
-import { formatMistake } from '../../src/config/mistake.ts'
+import { formatMistake } from '../../src/config/mistakes/mistake.ts'
 import { testFolder, writeConfig } from '../support/process.ts'
 import { configText } from './config-text.ts'
 

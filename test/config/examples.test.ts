@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { loadConfig } from '../../src/config/load.ts'
-import { formatMistake } from '../../src/config/mistake.ts'
+import { formatMistake } from '../../src/config/mistakes/mistake.ts'
 import { coreOf, type Schema, shapeOf } from '../../src/config/outline.ts'
 import { configSchema } from '../../src/config/schema.ts'
 

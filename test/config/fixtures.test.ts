@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { configJsonSchemaText } from '../../src/config/json-schema.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { formatMistake } from '../../src/config/mistake.ts'
+import { formatMistake } from '../../src/config/mistakes/mistake.ts'
 import { redactConfig, showConfig } from '../../src/config/redact.ts'
 import { fixtureEnv, fixtures } from './config-text.ts'
 

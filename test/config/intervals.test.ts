@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { intervalProblems, withIntervals } from '../../src/config/intervals.ts'
+import { intervalProblems, withIntervals } from '../../src/config/checks/intervals.ts'
 import { budgetSchema, pollSchema } from '../../src/config/source.ts'
 import { parseDuration } from '../../src/lib/duration.ts'
 

@@ -4,7 +4,7 @@ import { closeSync, constants, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import { readPipeOrFile } from '../../src/config/pipe-file.ts'
+import { readPipeOrFile } from '../../src/config/file/pipe-file.ts'
 import { testFolder } from '../support/process.ts'
 
 describe('a file that may be a pipe', () => {
@@ -39,7 +39,7 @@ describe('a file that may be a pipe', () => {
 
 /** In a process of its own, which can be ended if it waits for ever. */
 function program(path: string, idleMsMax: number): readonly string[] {
-  const module = JSON.stringify(join(import.meta.dirname, '../../src/config/pipe-file.ts'))
+  const module = JSON.stringify(join(import.meta.dirname, '../../src/config/file/pipe-file.ts'))
   const read = `readPipeOrFile(${JSON.stringify(path)}, 100, ${idleMsMax})`
   return [
     '--input-type=module',

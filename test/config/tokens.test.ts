@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parseConfig } from '../../src/config/load.ts'
-import { formatMistake } from '../../src/config/mistake.ts'
+import { formatMistake } from '../../src/config/mistakes/mistake.ts'
 import { testFolder } from '../support/process.ts'
 import { configText } from './config-text.ts'
 

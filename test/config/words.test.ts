@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isTimeZone, nearestTimeZone, parseHoliday, parseTimeOfDay } from '../../src/config/calendar.ts'
-import { maskAddress } from '../../src/config/describe-value.ts'
-import { fillVariables } from '../../src/config/env.ts'
-import { editDistance, nearest } from '../../src/config/nearest.ts'
+import { fillVariables } from '../../src/config/file/env.ts'
+import { maskAddress } from '../../src/config/mistakes/describe-value.ts'
+import { editDistance, nearest } from '../../src/config/mistakes/nearest.ts'
 import { anyText } from '../support/any-text.ts'
 
 describe('variables in a text', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { StatusView } from '../../src/admin/status-view.ts'
+import type { StatusView } from '../../src/admin/views/status-view.ts'
 import { acknowledgedMax, createAcknowledged } from '../../src/delivery/acknowledgement/acknowledged.ts'
 import { defaultTuning } from '../../src/delivery/settings.ts'
 import { queuePrefix } from '../../src/store/keys.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { StatusView } from '../../src/admin/status-view.ts'
+import type { StatusView } from '../../src/admin/views/status-view.ts'
 import { quarantineCommand } from '../../src/cli/quarantine.ts'
 import { startApp } from '../support/app.ts'
 import { api, bridgeConfig, leftToSend, metric, readiness } from '../support/bridge.ts'

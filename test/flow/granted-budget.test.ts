@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { SourcePlanView } from '../../src/admin/ports.ts'
-import type { BudgetStatus } from '../../src/admin/status-view.ts'
+import type { BudgetStatus } from '../../src/admin/views/status-view.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts'
 import { budgetDay, grantSchema } from '../../src/schedule/budget.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { AuditRow } from '../../src/admin/audit-view.ts'
-import type { StatusView } from '../../src/admin/status-view.ts'
+import type { AuditRow } from '../../src/admin/views/audit-view.ts'
+import type { StatusView } from '../../src/admin/views/status-view.ts'
 import { startApp } from '../support/app.ts'
 import { adminToken, api, bridgeConfig } from '../support/bridge.ts'
 import { useRedis } from '../support/redis.ts'

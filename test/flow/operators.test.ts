@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { StatusView } from '../../src/admin/status-view.ts'
+import type { StatusView } from '../../src/admin/views/status-view.ts'
 import type { LoadedConfig } from '../../src/config/load.ts'
 import type { InjectedFault } from '../../src/sandbox/sandbox.ts'
 import { breakerKey } from '../../src/store/keys.ts'

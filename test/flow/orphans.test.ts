@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { StatusView } from '../../src/admin/status-view.ts'
+import type { StatusView } from '../../src/admin/views/status-view.ts'
 import { orphansCommand } from '../../src/cli/orphans.ts'
 import { whyCommand } from '../../src/cli/why.ts'
 import { parseConfig } from '../../src/config/load.ts'

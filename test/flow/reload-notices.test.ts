@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { StatusView } from '../../src/admin/status-view.ts'
+import type { StatusView } from '../../src/admin/views/status-view.ts'
 import type { LoadedConfig } from '../../src/config/load.ts'
 import { configOf, startApp } from '../support/app.ts'
 import { api } from '../support/bridge.ts'

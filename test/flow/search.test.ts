@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { AlertStory, DeliveryPage, DeliveryRow } from '../../src/admin/delivery-view.ts'
+import type { AlertStory, DeliveryPage, DeliveryRow } from '../../src/admin/views/delivery-view.ts'
 import { firedAlertsKey } from '../../src/store/operator-keys.ts'
 import { startApp } from '../support/app.ts'
 import { adminToken, api, bridgeConfig, leftToSend } from '../support/bridge.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { StatusView } from '../../src/admin/status-view.ts'
+import type { StatusView } from '../../src/admin/views/status-view.ts'
 import { silencesKey } from '../../src/store/operator-keys.ts'
 import { startApp } from '../support/app.ts'
 import { adminToken, api, bridgeConfig } from '../support/bridge.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { StatusView } from '../../src/admin/status-view.ts'
+import type { StatusView } from '../../src/admin/views/status-view.ts'
 import { startApp } from '../support/app.ts'
 import { api, bridgeConfig } from '../support/bridge.ts'
 import { wallClock } from '../support/clock.ts'

@@ -1,6 +1,6 @@
 import { Worker } from 'bullmq'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import type { StatusView } from '../../src/admin/status-view.ts'
+import type { StatusView } from '../../src/admin/views/status-view.ts'
 import { startApp } from '../support/app.ts'
 import { api, bridgeConfig, metric, readiness } from '../support/bridge.ts'
 import { failureRow } from '../support/failure-row.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { StatusView } from '../../src/admin/status-view.ts'
+import type { StatusView } from '../../src/admin/views/status-view.ts'
 import { statusCommand } from '../../src/cli/status.ts'
 import type { LoadedConfig } from '../../src/config/load.ts'
 import { systemClock } from '../../src/lib/clock.ts'

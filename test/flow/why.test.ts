@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { AlertStory } from '../../src/admin/delivery-view.ts'
-import type { StatusView } from '../../src/admin/status-view.ts'
+import type { AlertStory } from '../../src/admin/views/delivery-view.ts'
+import type { StatusView } from '../../src/admin/views/status-view.ts'
 import { explainCommand } from '../../src/cli/explain.ts'
 import { whyCommand } from '../../src/cli/why.ts'
 import { sourceKeys } from '../../src/store/keys.ts'

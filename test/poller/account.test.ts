@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { learnedBeside, unitsBesideFixed, unitsOfSource } from '../../src/config/accounts.ts'
+import { learnedBeside, unitsBesideFixed, unitsOfSource } from '../../src/config/checks/accounts.ts'
 import type { SourceConfig } from '../../src/config/schema.ts'
 import { GrantedBudget, shareOf } from '../../src/poller/budget.ts'
 import { clockAt } from '../support/clock.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Matcher } from '../../src/alert/match.ts'
-import { atOnce } from '../../src/alert/turns.ts'
+import type { Matcher } from '../../src/alert/match/match.ts'
+import { atOnce } from '../../src/alert/match/turns.ts'
 import { createKindWatch, unseenKinds } from '../../src/routing/kind-watch.ts'
 import { createKindStore } from '../../src/store/source/kinds.ts'
 import { alertOf } from '../sinks/samples.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { createFaultQueue } from '../../src/sandbox/faults.ts'
-import { parseFault } from '../../src/sandbox/parse-fault.ts'
+import { createFaultQueue } from '../../src/sandbox/faults/faults.ts'
+import { parseFault } from '../../src/sandbox/faults/parse.ts'
 import type { InjectedFault } from '../../src/sandbox/sandbox.ts'
 import { connect, startSandbox } from '../support/sandbox.ts'
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { announcedText, describePreview } from '../../src/cli/plan-picture.ts'
+import { announcedText, describePreview } from '../../src/cli/plan/picture.ts'
 import { evaluationsBetween, type RuleTimes, readRules } from '../../src/schedule/announced/evidence.ts'
 import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { describePreview } from '../../src/cli/plan-picture.ts'
+import { describePreview } from '../../src/cli/plan/picture.ts'
 import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
 import { planMarks } from '../../src/schedule/marks/pattern.ts'

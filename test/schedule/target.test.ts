@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { targetByProfile } from '../../src/cli/plan-target.ts'
+import { targetByProfile } from '../../src/cli/plan/target.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
 import { smallestBudget } from '../../src/schedule/simulate.ts'
 import { benchOptions } from '../bench/compare.ts'

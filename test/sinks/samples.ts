@@ -1,5 +1,5 @@
 import { type Alert, parseRow } from '../../src/alert/alert.ts'
-import type { Display } from '../../src/alert/display.ts'
+import type { Display } from '../../src/alert/text/display.ts'
 
 export const persianDisplay: Display = { timeZone: 'Asia/Tehran', calendar: 'both', language: 'fa' }
 export const englishDisplay: Display = { timeZone: 'Asia/Tehran', calendar: 'both', language: 'en' }

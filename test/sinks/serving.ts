@@ -1,6 +1,6 @@
 import { afterEach } from 'vitest'
 import type { Alert } from '../../src/alert/alert.ts'
-import type { Display } from '../../src/alert/display.ts'
+import type { Display } from '../../src/alert/text/display.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import { createSink } from '../../src/sinks/registry.ts'
 import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'

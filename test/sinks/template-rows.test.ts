@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Alert } from '../../src/alert/alert.ts'
-import { parseJson } from '../../src/alert/json-number.ts'
+import { parseJson } from '../../src/alert/json/json-number.ts'
 import type { Escaping } from '../../src/sinks/template/escaping.ts'
 import { createTemplate, templateProblem } from '../../src/sinks/template/template.ts'
 import { urlTemplateProblem } from '../../src/sinks/template/url-template.ts'

@@ -1,6 +1,6 @@
 import { createServer } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { connectDaemon } from '../../src/cli/daemon.ts'
+import { connectDaemon } from '../../src/cli/client/daemon.ts'
 import { createFeedClient } from '../../src/feed/client.ts'
 import { Secret } from '../../src/lib/secret.ts'
 import { connectRedis, type RedisTarget } from '../../src/store/connection/redis.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import { noticeMaker } from '../../src/app/notices/notice-sender.ts'
-import { takeOver } from '../../src/app/takeover.ts'
+import { takeOver } from '../../src/app/source/takeover.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { accountKeys, leaseKey, sourceKeys, sourceNamesKey } from '../../src/store/keys.ts'
 import { createLedger } from '../../src/store/ledger/ledger.ts'

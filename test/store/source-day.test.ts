@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { scheduleOptionsOf, usualSource } from '../../src/app/schedule-options.ts'
-import { createSourceDay } from '../../src/app/source-day.ts'
+import { createSourceDay } from '../../src/app/source/day.ts'
+import { scheduleOptionsOf, usualSource } from '../../src/app/source/schedule-options.ts'
 import { budgetDay } from '../../src/schedule/budget.ts'
 import type { RedisClient } from '../../src/store/connection/redis.ts'
 import { sourceKeys } from '../../src/store/keys.ts'

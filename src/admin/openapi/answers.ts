@@ -1,5 +1,6 @@
 import * as z from 'zod'
-import type { AuditRow } from '../audit-view.ts'
+import type { QuarantineRetry, SeenView, SilencePreview, SourceDayView, SourcePlanView } from '../ports.ts'
+import type { AuditRow } from '../views/audit-view.ts'
 import {
   type AlertStory,
   type DeadLetterRow,
@@ -10,10 +11,9 @@ import {
   rowStates,
   type SilenceView,
   type StoredAlert,
-} from '../delivery-view.ts'
-import type { OrphanView } from '../orphan-view.ts'
-import type { QuarantineRetry, SeenView, SilencePreview, SourceDayView, SourcePlanView } from '../ports.ts'
-import type { QuarantinedRow } from '../status-view.ts'
+} from '../views/delivery-view.ts'
+import type { OrphanView } from '../views/orphan-view.ts'
+import type { QuarantinedRow } from '../views/status-view.ts'
 import { takes } from './takes.ts'
 
 /** The JSON answers of the API, for its document. The compiler checks them against what the bridge answers. */

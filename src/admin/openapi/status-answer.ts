@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { lagSecondsMax } from '../../telemetry/lag-buckets.ts'
 import { findingCodes } from '../finding.ts'
-import type { StatusView } from '../status-view.ts'
+import type { StatusView } from '../views/status-view.ts'
 import { count, instant, maybe, orphan, sinkHoldFields } from './answers.ts'
 import { takes } from './takes.ts'
 

@@ -1,5 +1,5 @@
-import { type Html, html } from '../../alert/html.ts'
-import type { AuditRow } from '../audit-view.ts'
+import { type Html, html } from '../../alert/text/html.ts'
+import type { AuditRow } from '../views/audit-view.ts'
 import { foreign } from './foreign.ts'
 import type { Times } from './times.ts'
 

@@ -1,4 +1,4 @@
-import { type Html, html } from '../../alert/html.ts'
+import { type Html, html } from '../../alert/text/html.ts'
 import type { SinkActivity } from '../../delivery/records/activity.ts'
 import type { PageWords } from './words/en.ts'
 

@@ -1,4 +1,4 @@
-import { type Html, type HtmlPart, html } from '../../alert/html.ts'
+import { type Html, type HtmlPart, html } from '../../alert/text/html.ts'
 import type { PageWords } from './words/en.ts'
 import type { ScriptWords } from './words/script.ts'
 

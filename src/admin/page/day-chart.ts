@@ -1,4 +1,4 @@
-import { type Html, html } from '../../alert/html.ts'
+import { type Html, html } from '../../alert/text/html.ts'
 import type { SourceDayView, SourceHour } from '../ports.ts'
 import type { Times } from './times.ts'
 import { type PageWords, roundedCount } from './words/en.ts'

@@ -1,5 +1,5 @@
-import { type Html, type HtmlPart, html } from '../../alert/html.ts'
-import type { LetterGroupsView, LetterGroupView } from '../delivery-view.ts'
+import { type Html, type HtmlPart, html } from '../../alert/text/html.ts'
+import type { LetterGroupsView, LetterGroupView } from '../views/delivery-view.ts'
 import { actionButton, buttonRow, copyButton } from './buttons.ts'
 import { failure } from './foreign.ts'
 import { section } from './pieces.ts'

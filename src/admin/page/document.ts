@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { Html, type HtmlPart, html } from '../../alert/html.ts'
-import type { Level } from '../status-view.ts'
+import { Html, type HtmlPart, html } from '../../alert/text/html.ts'
+import type { Level } from '../views/status-view.ts'
 import { dialog } from './buttons.ts'
 import { script } from './script.ts'
 import { style } from './style.ts'

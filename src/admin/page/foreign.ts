@@ -1,5 +1,5 @@
-import { type Html, type HtmlPart, html } from '../../alert/html.ts'
-import { directionOf } from '../../alert/text.ts'
+import { type Html, type HtmlPart, html } from '../../alert/text/html.ts'
+import { directionOf } from '../../alert/text/text.ts'
 
 /** Text from outside, in its own direction: that of most of its letters, however it is shown. The text around it keeps its direction. */
 export function foreign(text: string, shown: HtmlPart = text): Html {

@@ -1,5 +1,5 @@
-import { type Html, type HtmlPart, html } from '../../alert/html.ts'
-import type { LagView, Level, StatusView, Verdict } from '../status-view.ts'
+import { type Html, type HtmlPart, html } from '../../alert/text/html.ts'
+import type { LagView, Level, StatusView, Verdict } from '../views/status-view.ts'
 import { fact, type IconName, icon } from './pieces.ts'
 import type { Times } from './times.ts'
 import { lagText, type PageWords } from './words/en.ts'

@@ -1,5 +1,5 @@
-import { type Html, type HtmlPart, html } from '../../alert/html.ts'
-import type { Level } from '../status-view.ts'
+import { type Html, type HtmlPart, html } from '../../alert/text/html.ts'
+import type { Level } from '../views/status-view.ts'
 
 /** The small parts that every section of the page is made of. A state is never shown by colour alone. */
 

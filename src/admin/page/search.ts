@@ -1,6 +1,6 @@
-import { type Html, type HtmlPart, html } from '../../alert/html.ts'
+import { type Html, type HtmlPart, html } from '../../alert/text/html.ts'
 import { instantOf, wallTime } from '../../lib/zone.ts'
-import { type DeliveryFilter, type RowState, rowStates } from '../delivery-view.ts'
+import { type DeliveryFilter, type RowState, rowStates } from '../views/delivery-view.ts'
 import type { Times } from './times.ts'
 import { searchWords } from './words/search.ts'
 

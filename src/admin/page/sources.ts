@@ -1,4 +1,4 @@
-import { type Html, type HtmlPart, html } from '../../alert/html.ts'
+import { type Html, type HtmlPart, html } from '../../alert/text/html.ts'
 import type { AnnouncedView } from '../../schedule/schedule.ts'
 import type { SourceDayView } from '../ports.ts'
 import type {
@@ -8,7 +8,7 @@ import type {
   SourceState,
   SourceView,
   StatusView,
-} from '../status-view.ts'
+} from '../views/status-view.ts'
 import { actionButton, buttonRow } from './buttons.ts'
 import { dayChart } from './day-chart.ts'
 import { foreign } from './foreign.ts'

@@ -1,6 +1,6 @@
 import { alertKey } from '../../alert/alert.ts'
 import { datedAt } from '../../alert/fired-at.ts'
-import { type Html, type HtmlPart, html } from '../../alert/html.ts'
+import { type Html, type HtmlPart, html } from '../../alert/text/html.ts'
 import type {
   AlertStory,
   AttemptView,
@@ -8,7 +8,7 @@ import type {
   RowState,
   SinkHold,
   WithheldView,
-} from '../delivery-view.ts'
+} from '../views/delivery-view.ts'
 import { auditList } from './audit.ts'
 import { actionButton, buttonRow, copyButton } from './buttons.ts'
 import { badgeOf } from './deliveries.ts'

@@ -1,5 +1,5 @@
-import type { Display } from '../../alert/display.ts'
-import { type Html, type HtmlPart, html } from '../../alert/html.ts'
+import type { Display } from '../../alert/text/display.ts'
+import { type Html, type HtmlPart, html } from '../../alert/text/html.ts'
 import { splitAtInstants } from '../own-instants.ts'
 import { english, type PageWords } from './words/en.ts'
 import { persian } from './words/fa.ts'

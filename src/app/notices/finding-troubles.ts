@@ -1,4 +1,4 @@
-import type { Finding } from '../../admin/status-view.ts'
+import type { Finding } from '../../admin/views/status-view.ts'
 import type { NoticeStore } from '../../store/operators/notices.ts'
 import { allOf } from './notice-sender.ts'
 import { troubleMs } from './outages.ts'

@@ -1,4 +1,4 @@
-import type { OrphanView } from '../../admin/orphan-view.ts'
+import type { OrphanView } from '../../admin/views/orphan-view.ts'
 import type { SinkQueues } from '../../delivery/queue/queues.ts'
 import type { BreakerChange, LaneState } from '../../delivery/sender.ts'
 import type { Clock } from '../../lib/clock.ts'

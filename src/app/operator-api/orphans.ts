@@ -1,5 +1,5 @@
-import type { OrphanKind, OrphanView } from '../../admin/orphan-view.ts'
 import type { OrphansPort } from '../../admin/ports.ts'
+import type { OrphanKind, OrphanView } from '../../admin/views/orphan-view.ts'
 import type { PortionOrder } from '../../delivery/records/selection.ts'
 import { NotFoundError, UserError } from '../../lib/errors.ts'
 import type { KnownNames, NameStore } from '../../store/source/names.ts'

@@ -1,5 +1,5 @@
-import type { LagView, LastResult, SinkView } from '../../admin/status-view.ts'
-import { cut } from '../../alert/text.ts'
+import type { LagView, LastResult, SinkView } from '../../admin/views/status-view.ts'
+import { cut } from '../../alert/text/text.ts'
 import { paceMs, type SinkQueueView } from '../../delivery/records/sink-queue.ts'
 import type { LaneState } from '../../delivery/sender.ts'
 import type { Pause } from '../../store/operators/pauses.ts'

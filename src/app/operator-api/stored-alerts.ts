@@ -1,5 +1,5 @@
 import { setImmediate as untilOthersRan } from 'node:timers/promises'
-import type { StoredAlert, StoredAlertPage, StoredAlertQuery } from '../../admin/delivery-view.ts'
+import type { StoredAlert, StoredAlertPage, StoredAlertQuery } from '../../admin/views/delivery-view.ts'
 import { alertOfKey } from '../../alert/alert.ts'
 import { readCursor, searchPlace, writeCursor } from '../../delivery/records/cursor.ts'
 import { type FoundAlert, openReader } from '../../delivery/records/search.ts'

@@ -5,15 +5,15 @@ import type {
   DeliveryState,
   DeliveryStory,
   LetterGroupsView,
-} from '../../admin/delivery-view.ts'
+} from '../../admin/views/delivery-view.ts'
 import type {
   BudgetStatus,
   QuarantinedRow,
   RulesStatus,
   SourceState,
   SourceView,
-} from '../../admin/status-view.ts'
-import { cut } from '../../alert/text.ts'
+} from '../../admin/views/status-view.ts'
+import { cut } from '../../alert/text/text.ts'
 import type { AttemptRecord } from '../../delivery/queue/attempt-record.ts'
 import type { DeadLetter as StoredDeadLetter } from '../../delivery/records/dead-letters.ts'
 import type { JobHistory } from '../../delivery/records/delivery-log.ts'

@@ -1,4 +1,4 @@
-import { maskAddress } from '../../config/describe-value.ts'
+import { maskAddress } from '../../config/mistakes/describe-value.ts'
 import type { Field } from './fields.ts'
 
 /** A value of the config: as it is used now, and as the file has it. */

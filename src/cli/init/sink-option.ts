@@ -1,4 +1,4 @@
-import { UsageError } from '../usage.ts'
+import { UsageError } from '../arguments/usage.ts'
 import { isOffered, type OfferedType, offeredTypes, sinkFields } from './fields.ts'
 
 /** `--sink TYPE[,KEY=VALUE]…` */

@@ -1,6 +1,6 @@
 import { type Alert, alertKey } from '../../alert/alert.ts'
 import type { DeliveryJob } from '../../alert/job.ts'
-import { cut } from '../../alert/text.ts'
+import { cut } from '../../alert/text/text.ts'
 import type { Answer, DeadReason, Outcome, RetryReason } from '../../sinks/outcome.ts'
 import { delayMs, retryAfterMsMax } from '../backoff.ts'
 import type { BreakerEvent, SinkSignal } from '../circuit/breaker.ts'

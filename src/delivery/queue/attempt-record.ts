@@ -1,6 +1,6 @@
 import * as z from 'zod'
-import { readJson } from '../../alert/json.ts'
-import { cut } from '../../alert/text.ts'
+import { readJson } from '../../alert/json/json.ts'
+import { cut } from '../../alert/text/text.ts'
 import { type Answer, answerTextMax } from '../../sinks/outcome.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { Alert } from '../../alert/alert.ts'
-import { headlineOf } from '../../alert/display.ts'
 import { fromJobData } from '../../alert/job.ts'
+import { headlineOf } from '../../alert/text/display.ts'
 import { given } from '../../lib/given.ts'
 import { type AttemptRecord, parseAttemptRecord } from '../queue/attempt-record.ts'
 import type { AlertJob } from '../queue/queues.ts'

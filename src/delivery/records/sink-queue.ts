@@ -1,4 +1,4 @@
-import { readJson } from '../../alert/json.ts'
+import { readJson } from '../../alert/json/json.ts'
 import { given } from '../../lib/given.ts'
 import { answerText } from '../attempt/follow-up.ts'
 import { parseAttemptRecord, tooOldText } from '../queue/attempt-record.ts'

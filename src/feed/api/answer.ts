@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import { type JsonNumber, mapNumbers } from '../../alert/json-number.ts'
+import { type JsonNumber, mapNumbers } from '../../alert/json/json-number.ts'
 import type { PageFigures } from '../../walk/page.ts'
 import type { AnswerOf, EndpointPath, endpoints, PagePath } from '../endpoints.ts'
 import { firstIssue, type Parsed, parseEnvelope, sanitize } from '../wire.ts'

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { isObject, property } from '../../alert/json.ts'
+import { isObject, property } from '../../alert/json/json.ts'
 
 /**
  * Who owns an instrument, who directs it and what it owns. `data` is one such record or a list of them; which of the two

@@ -1,4 +1,4 @@
-import { foundText } from '../../alert/value.ts'
+import { foundText } from '../../alert/text/value.ts'
 
 /** What one query parameter of the API may be. The API's own bounds, where its document names some. */
 export type Parameter =

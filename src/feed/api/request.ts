@@ -1,4 +1,4 @@
-import { foundText } from '../../alert/value.ts'
+import { foundText } from '../../alert/text/value.ts'
 import {
   type Endpoint,
   type EndpointName,

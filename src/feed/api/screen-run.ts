@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { isMapping } from '../../alert/json.ts'
+import { isMapping } from '../../alert/json/json.ts'
 import { isFieldKey } from './field-keys.ts'
 
 /**

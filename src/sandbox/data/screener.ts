@@ -1,4 +1,4 @@
-import { fieldsOf } from '../../alert/json.ts'
+import { fieldsOf } from '../../alert/json/json.ts'
 import { fieldKeys } from '../../feed/api/field-keys.ts'
 import type { ScreenRun } from '../../feed/api/screen-run.ts'
 import { instruments, type Listing, screens } from '../market.ts'

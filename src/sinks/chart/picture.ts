@@ -1,4 +1,4 @@
-import type { Display } from '../../alert/display.ts'
+import type { Display } from '../../alert/text/display.ts'
 import type { Parcel } from '../sink.ts'
 import type { Drawer } from './drawer.ts'
 import { chartFigure } from './figure.ts'

@@ -1,6 +1,6 @@
 import type { ReadingNames } from '../../alert/context.ts'
-import { localDay } from '../../alert/display.ts'
 import { readField, readPrice, readText } from '../../alert/readings.ts'
+import { localDay } from '../../alert/text/display.ts'
 
 /** The price history of an instrument, as the chart's record has it: oldest first, halted sessions among the others. */
 export interface PriceSession {

@@ -1,5 +1,5 @@
-import type { Display } from '../../alert/display.ts'
-import { cut, directionMark, isolate } from '../../alert/text.ts'
+import type { Display } from '../../alert/text/display.ts'
+import { cut, directionMark, isolate } from '../../alert/text/text.ts'
 import { given } from '../../lib/given.ts'
 import { withoutAutolinks } from '../autolinks.ts'
 import type { Picture } from '../chart/picture.ts'

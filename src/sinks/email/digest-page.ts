@@ -1,5 +1,5 @@
-import { type Display, displayDirection } from '../../alert/display.ts'
-import { type Html, html } from '../../alert/html.ts'
+import { type Display, displayDirection } from '../../alert/text/display.ts'
+import { type Html, html } from '../../alert/text/html.ts'
 import { withoutAutolinks } from '../autolinks.ts'
 import { type Content, listValues, smallPrint } from '../content.ts'
 import { faint, font, ink, mailLayout, sideOf } from './layout.ts'

@@ -1,6 +1,6 @@
-import { type Display, displayDirection } from '../../alert/display.ts'
-import { Html, html } from '../../alert/html.ts'
-import type { Direction } from '../../alert/text.ts'
+import { type Display, displayDirection } from '../../alert/text/display.ts'
+import { Html, html } from '../../alert/text/html.ts'
+import type { Direction } from '../../alert/text/text.ts'
 
 /**
  * The layout of every mail. Webmail drops the attributes of <html> and <body>, so every cell has its own direction and

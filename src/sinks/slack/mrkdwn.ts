@@ -1,4 +1,4 @@
-import { cut, type Direction, directionMark, isolate, oneLine } from '../../alert/text.ts'
+import { cut, type Direction, directionMark, isolate, oneLine } from '../../alert/text/text.ts'
 import { joiner, withoutAutolinks } from '../autolinks.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { fieldsOf } from '../../alert/json.ts'
+import { fieldsOf } from '../../alert/json/json.ts'
 import type { Meaning } from '../outcome.ts'
 import { createRequestSink, isSuccess, type ResponseDetails } from '../request-sink.ts'
 import { secretUrl } from '../secret-url.ts'

@@ -1,4 +1,4 @@
-import { property } from '../../alert/json.ts'
+import { property } from '../../alert/json/json.ts'
 import { pictureOf } from '../chart/picture.ts'
 import { under } from '../common-config.ts'
 import type { Meaning } from '../outcome.ts'

@@ -1,6 +1,6 @@
 import type { Context, FilterImplOptions, Liquid, Operators, Template } from 'liquidjs'
-import type { Display } from '../../alert/display.ts'
-import { numberIn } from '../../alert/json-number.ts'
+import { numberIn } from '../../alert/json/json-number.ts'
+import type { Display } from '../../alert/text/display.ts'
 import { asJson, type Escaping } from './escaping.ts'
 import { asPlain, CaptureWriter, Fragment, liquid, OutputValue, Verbatim, Writer } from './writer.ts'
 

@@ -1,4 +1,4 @@
-import { JsonNumber } from '../../alert/json-number.ts'
+import { JsonNumber } from '../../alert/json/json-number.ts'
 
 /**
  * What becomes of `{{ value }}`. In a body, `{{ value | raw }}` stays as it is, and so does `{{ value | json }}` outside

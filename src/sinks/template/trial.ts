@@ -1,6 +1,6 @@
 import { parseRow } from '../../alert/alert.ts'
 import { contextKinds } from '../../alert/context.ts'
-import { isCpuLimitSpent } from '../../alert/cpu-limit.ts'
+import { isCpuLimitSpent } from '../../alert/match/cpu-limit.ts'
 import { sampleAlert, sampleContext } from '../../alert/sample.ts'
 import { toError } from '../../lib/errors.ts'
 import type { Parcel } from '../sink.ts'

@@ -1,5 +1,5 @@
-import { isCpuLimitSpent, oncePerCheck } from '../../alert/cpu-limit.ts'
-import type { Display } from '../../alert/display.ts'
+import { isCpuLimitSpent, oncePerCheck } from '../../alert/match/cpu-limit.ts'
+import type { Display } from '../../alert/text/display.ts'
 import { httpUrlProblem } from '../common-config.ts'
 import type { Parcel } from '../sink.ts'
 import { SinkError } from '../transport/fault.ts'

@@ -1,4 +1,4 @@
-import { cut, oneLine } from '../../alert/text.ts'
+import { cut, oneLine } from '../../alert/text/text.ts'
 import type { Secret } from '../../lib/secret.ts'
 import { onTimeUp } from '../../lib/time-limit.ts'
 import { scrub, secretCharsMin } from '../../telemetry/scrub.ts'

@@ -1,4 +1,4 @@
-import { fieldsOf, readJson } from '../../alert/json.ts'
+import { fieldsOf, readJson } from '../../alert/json/json.ts'
 
 /**
  * The JSON object in the start of an answer; empty where there is none. Its fields are unknown: a service may send

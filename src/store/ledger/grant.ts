@@ -1,4 +1,4 @@
-import { readJson } from '../../alert/json.ts'
+import { readJson } from '../../alert/json/json.ts'
 import type { RedisClient } from '../connection/redis.ts'
 import { spendingKeys } from './account.ts'
 

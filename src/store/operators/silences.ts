@@ -1,15 +1,15 @@
 import { createHash, randomBytes } from 'node:crypto'
 import * as z from 'zod'
-import type { Match } from '../../alert/match.ts'
+import type { Match } from '../../alert/match/match.ts'
 import {
   parseMatchInSteps,
   patternSizeIn,
   patternsIn,
   sizeWords,
   type WrittenMatch,
-} from '../../alert/match-form.ts'
+} from '../../alert/match/match-form.ts'
+import { inTurns, type Steps } from '../../alert/match/turns.ts'
 import type { Silence } from '../../alert/silence.ts'
-import { inTurns, type Steps } from '../../alert/turns.ts'
 import { UserError } from '../../lib/errors.ts'
 import { given } from '../../lib/given.ts'
 import { waits } from '../../lib/waits.ts'

@@ -1,7 +1,7 @@
 import { setImmediate as untilAllAsked } from 'node:timers/promises'
 import { Cluster, type Redis } from 'ioredis'
 import * as z from 'zod'
-import { readJson } from '../../alert/json.ts'
+import { readJson } from '../../alert/json/json.ts'
 import type { RedisClient } from '../connection/redis.ts'
 import { hashTag, namesFoundKey, servedSinksKey, sinkNamesKey, sourceNamesKey } from '../keys.ts'
 

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { readJson } from '../../alert/json.ts'
+import { readJson } from '../../alert/json/json.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { RedisClient } from '../connection/redis.ts'
 import { sourceKeys } from '../keys.ts'

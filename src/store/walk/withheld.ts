@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { alertKey, parseRow } from '../../alert/alert.ts'
 import { firedAlertOf } from '../../alert/job.ts'
-import { parseJson } from '../../alert/json-number.ts'
+import { parseJson } from '../../alert/json/json-number.ts'
 import type { RedisClient } from '../connection/redis.ts'
 import { createFiredAlerts, type FiredAlert } from '../fired-alerts.ts'
 import { sourceKeys } from '../keys.ts'

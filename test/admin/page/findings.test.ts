@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { findingCodes } from '../../../src/admin/finding.ts'
-import type { StatusFacts } from '../../../src/admin/status-view.ts'
+import type { StatusFacts } from '../../../src/admin/views/status-view.ts'
 import type { PollerFault } from '../../../src/poller/settings.ts'
 import { rig } from '../rig.ts'
 import { ago, orphan, otherPoller, sink, source, status } from '../views.ts'

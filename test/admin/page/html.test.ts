@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { foreign, foreignLink } from '../../../src/admin/page/foreign.ts'
-import { html } from '../../../src/alert/html.ts'
+import { html } from '../../../src/alert/text/html.ts'
 import { anyText } from '../../support/any-text.ts'
 
 test('whatever stands in a placeholder is escaped, in text and in attributes', () => {

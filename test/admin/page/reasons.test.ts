@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { WithheldCause } from '../../../src/admin/delivery-view.ts'
 import type { AdminPorts } from '../../../src/admin/ports.ts'
+import type { WithheldCause } from '../../../src/admin/views/delivery-view.ts'
 import { rig } from '../rig.ts'
 import { ago, row, sink, source, status } from '../views.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { AuditRow } from '../../../src/admin/audit-view.ts'
-import type { AlertStory, AttemptView } from '../../../src/admin/delivery-view.ts'
 import type { AdminDeps, AdminPorts } from '../../../src/admin/ports.ts'
+import type { AuditRow } from '../../../src/admin/views/audit-view.ts'
+import type { AlertStory, AttemptView } from '../../../src/admin/views/delivery-view.ts'
 import { rig } from '../rig.ts'
 import { ago, row, sink, source, status } from '../views.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
-import type { Display } from '../../../src/alert/display.ts'
+import type { Display } from '../../../src/alert/text/display.ts'
 import { chartFigure } from '../../../src/sinks/chart/figure.ts'
 import { chartSvg } from '../../../src/sinks/chart/svg.ts'
 import { alertOf, englishDisplay, persianDisplay } from '../samples.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Alert } from '../../../src/alert/alert.ts'
-import type { Display } from '../../../src/alert/display.ts'
+import type { Display } from '../../../src/alert/text/display.ts'
 import {
   digestMax,
   digestMessage,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Alert } from '../../../src/alert/alert.ts'
-import type { Display } from '../../../src/alert/display.ts'
+import type { Display } from '../../../src/alert/text/display.ts'
 import type { SlackMessage } from '../../../src/sinks/slack/blocks.ts'
 import * as blocks from '../../../src/sinks/slack/blocks.ts'
 import { alertOf, english, englishDisplay, hostile, persian, persianDisplay } from '../samples.ts'

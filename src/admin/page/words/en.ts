@@ -1,9 +1,9 @@
-import { type HtmlPart, html } from '../../../alert/html.ts'
+import { type HtmlPart, html } from '../../../alert/text/html.ts'
 import { formatDuration } from '../../../lib/duration.ts'
 import { lagSecondsMax } from '../../../telemetry/lag-buckets.ts'
-import type { WithheldCause } from '../../delivery-view.ts'
 import { purposeWords } from '../../purpose-words.ts'
-import type { Finding, Verdict } from '../../status-view.ts'
+import type { WithheldCause } from '../../views/delivery-view.ts'
+import type { Finding, Verdict } from '../../views/status-view.ts'
 import { foreign } from '../foreign.ts'
 
 /** How a finding shows times: an instant as how far it is from now, and a sentence of the bridge with those within it. */

@@ -1,4 +1,4 @@
-import { type HtmlPart, html } from '../../../alert/html.ts'
+import { type HtmlPart, html } from '../../../alert/text/html.ts'
 import type { FindingWords, Saying } from '../../finding.ts'
 import { englishText, failure, foreign } from '../foreign.ts'
 import { persianReasons } from './fa-reasons.ts'

@@ -1,6 +1,6 @@
-import { type HtmlPart, html } from '../../../alert/html.ts'
+import { type HtmlPart, html } from '../../../alert/text/html.ts'
 import type { DeadReason, RetryReason } from '../../../sinks/outcome.ts'
-import type { WithheldCause } from '../../delivery-view.ts'
+import type { WithheldCause } from '../../views/delivery-view.ts'
 import { foreign } from '../foreign.ts'
 
 /** Why a sink did not take an alert, and why an alert was held back, in Persian. */

@@ -1,4 +1,4 @@
-import { html } from '../../../alert/html.ts'
+import { html } from '../../../alert/text/html.ts'
 import { formatDuration } from '../../../lib/duration.ts'
 import { englishText } from '../foreign.ts'
 import type { PageWords } from './en.ts'

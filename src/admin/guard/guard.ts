@@ -1,0 +1,90 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import type { Problem } from '../problem.ts'
+import { isAmong, printable } from './host.ts'
+
+/**
+ * Only requests with the admin token may change something, and none from a foreign web page. A page that rebinds its
+ * name to this address would pass the check of the origin here; `host.ts` refuses it before.
+ */
+export function refuseChange(
+  request: Pick<FastifyRequest, 'headers'>,
+  token: { reveal(): string } | undefined,
+  hosts: readonly string[],
+): Problem | undefined {
+  const { headers } = request
+  const expected = token?.reveal()
+  if (!expected)
+    return {
+      status: 403,
+      detail: 'Everything that changes something is off: set http.adminToken in the config.',
+    }
+  if (isFromElsewhere(headers['sec-fetch-site']))
+    return { status: 403, detail: 'Requests that come from other web pages are refused.' }
+  const { origin } = headers
+  if (origin !== undefined && !isOfOurPage(origin, headers.host, hosts))
+    return {
+      status: 403,
+      detail: `Requests that come from other web pages are refused. This one says ${printable(origin)}: if that is a proxy before the bridge, add its name to http.hosts in its config.`,
+    }
+  const shown = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1]
+  if (shown === undefined)
+    return { status: 401, detail: 'Send the token of http.adminToken as "Authorization: Bearer TOKEN".' }
+  if (!sameSecret(shown, expected))
+    return { status: 401, detail: 'The token is not the one of http.adminToken.' }
+  return undefined
+}
+
+function isFromElsewhere(site: string | string[] | undefined): boolean {
+  return site !== undefined && site !== 'same-origin' && site !== 'none'
+}
+
+/** A proxy before us may ask in its own words: then `Host` is our address, and the page has the name of the proxy. */
+function isOfOurPage(origin: string, host: string | undefined, hosts: readonly string[]): boolean {
+  if (!URL.canParse(origin)) return false
+  const { host: shown, hostname } = new URL(origin)
+  return shown === host || isAmong(hostname, hosts)
+}
+
+/** All digests have the same length, so the time shows neither the length of the token nor where the two differ. */
+function sameSecret(shown: string, expected: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(shown), digest(expected))
+}
+
+/**
+ * Counts the wrong tokens of each address; an address that sends many has to wait. The right token is always taken: behind a
+ * proxy all operators have one address, and a program with an old token must not lock them out. So the length of the token has to
+ * make guessing hopeless; `check-config` warns of one that could be guessed.
+ */
+export interface Tries {
+  /** How long this address has to wait before it may try another token; 0 where it need not. */
+  waitMs(address: string): number
+  failed(address: string): void
+}
+
+const triesMax = 20
+const spanMs = 60_000
+/** More addresses are not remembered: those that began first are forgotten. */
+const addressesMax = 10_000
+
+export function createTries(monotonicMs: () => number): Tries {
+  const known = new Map<string, { readonly sinceMs: number; readonly count: number }>()
+  const current = (address: string) => {
+    const found = known.get(address)
+    return found !== undefined && monotonicMs() - found.sinceMs < spanMs ? found : undefined
+  }
+  return {
+    waitMs(address) {
+      const found = current(address)
+      return found !== undefined && found.count >= triesMax ? found.sinceMs + spanMs - monotonicMs() : 0
+    },
+    failed(address) {
+      const before = current(address) ?? { sinceMs: monotonicMs(), count: 0 }
+      known.delete(address)
+      known.set(address, { ...before, count: before.count + 1 })
+      const [oldest] = known.keys()
+      if (known.size > addressesMax && oldest !== undefined) known.delete(oldest)
+    },
+  }
+}
