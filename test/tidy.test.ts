@@ -1,6 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
-import { dirname, join, normalize, relative } from 'node:path'
+import { basename, dirname, join, normalize, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 
 /** The rules of the house that a machine can check: who may import whom, how long a file may be, what is never written. */
@@ -183,6 +183,19 @@ describe('every file', () => {
     expect(pure.filter(({ text }) => /Date\.now\(\)/.test(text)).map(({ name }) => name)).toEqual([])
   })
 
+  it('that a comment or a README names is there', () => {
+    const prose = ['src', 'test', 'config', 'helm', '.github'].flatMap((folder) => readmesUnder(folder))
+    const bare = new Set(written.map(({ name }) => basename(name)))
+    const missing = [...written, ...prose, readme('README.md')].flatMap(({ name, text }) =>
+      [...text.matchAll(/`([\w.-]+(?:\/[\w.-]+)*\.ts)`/g)].flatMap(([, path = '']) => {
+        const places = ['', 'src', 'test', dirname(name)].map((folder) => join(root, folder, path))
+        const isThere = path.includes('/') ? places.some((each) => existsSync(each)) : bare.has(path)
+        return isThere ? [] : [`${name} names ${path}`]
+      }),
+    )
+    expect(missing).toEqual([])
+  })
+
   it('of the tests runs: none is skipped, focused or left for later', () => {
     const pattern = new RegExp(`\\b(it|test|describe)\\.(${['skip', 'only', 'todo', 'fails'].join('|')})\\b`)
     expect(written.filter(({ text }) => pattern.test(text)).map(({ name }) => name)).toEqual([])
@@ -254,6 +267,16 @@ function packagesLoadedBy(name: string): string[] {
   }
   const packages = [...loaded].filter((each) => !each.endsWith('.ts') && !isBuiltin(each))
   return [...new Set(packages.map(packageOf))].sort()
+}
+
+function readmesUnder(folder: string): { name: string; text: string }[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.md'))
+    .map((path) => readme(join(folder, path)))
+}
+
+function readme(name: string): { name: string; text: string } {
+  return { name, text: readFileSync(join(root, name), 'utf8') }
 }
 
 function room(name: string): string {

@@ -43,7 +43,7 @@ import {
 
 /**
  * What receivers may do, under a whole bridge, at the pauses that a sink has by itself. What single attempts make of it
- * is told by the contract of all sinks, and longer outages by `outages.test.ts`.
+ * is told by the contract of all sinks, and longer outages by `delivery/breaker-lane.test.ts`.
  */
 
 const redis = useRedis()
