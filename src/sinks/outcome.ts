@@ -76,7 +76,13 @@ export type ProtocolResult =
       readonly retryAfterMs?: number | undefined
     }
   | { readonly via: 'smtp'; readonly code: number; readonly stage: SmtpStage; readonly text: string }
-  | { readonly via: 'fault'; readonly fault: Fault; readonly text: string }
+  | {
+      readonly via: 'fault'
+      readonly fault: Fault
+      readonly text: string
+      /** It came before the message began to go out. */
+      readonly unread?: boolean | undefined
+    }
 
 /**
  * What a body may mean: the receiver does not exist any more, the credentials are wrong, this message is refused, the
@@ -110,7 +116,7 @@ export function outcomeOf(result: ProtocolResult): Outcome {
     case 'smtp':
       return ofSmtp(result)
     case 'fault':
-      return ofFault(result.fault, { text: result.text })
+      return ofFault(result)
     default:
       return result satisfies never
   }
@@ -215,7 +221,8 @@ function ofSmtp(result: Extract<ProtocolResult, { via: 'smtp' }>): Outcome {
   return retry('server_error', answer, { sinkFault: stage !== 'recipient', unread: stage !== 'message' })
 }
 
-function ofFault(fault: Fault, answer: Answer): Outcome {
+function ofFault({ fault, text, unread }: Extract<ProtocolResult, { via: 'fault' }>): Outcome {
+  const answer = { text }
   switch (fault) {
     case 'blocked_address':
       return dead(fault, true, answer)
@@ -231,14 +238,14 @@ function ofFault(fault: Fault, answer: Answer): Outcome {
     case 'aborted':
       return retry(fault, answer, { sinkFault: false })
     default:
-      return retry(fault, answer)
+      return retry(fault, answer, { unread })
   }
 }
 
 function retry(
   reason: RetryReason,
   answer: Answer,
-  options: { afterMs?: number | undefined; sinkFault?: boolean; unread?: boolean } = {},
+  options: { afterMs?: number | undefined; sinkFault?: boolean; unread?: boolean | undefined } = {},
 ): Outcome {
   const { afterMs, sinkFault = true, unread } = options
   return { kind: 'retry', reason, sinkFault, answer, ...given({ afterMs, unread }) }

@@ -87,6 +87,7 @@ export function createRequestSink(
     helpers: AttemptHelpers,
   ): Promise<ProtocolResult> {
     const { headers } = request
+    helpers.connecting()
     const reply = await transport.post({
       ...request,
       headers: { 'user-agent': tools.userAgent, ...headers },
@@ -94,6 +95,7 @@ export function createRequestSink(
       nowMs: attempt.nowMs,
       proxy: revealProxy(config.proxy, helpers),
       ...(needsBody ? {} : { bodyWaitMs }),
+      onSending: () => helpers.sending(),
       onStatus: (early) =>
         (needsBody && isSuccess(early)) ||
         (plain !== undefined && formRefusals.has(early.status)) ||

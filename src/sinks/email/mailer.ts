@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import type { Readable } from 'node:stream'
 import { load } from '../../lib/packages.ts'
 import { onTimeUp } from '../../lib/time-limit.ts'
 import { type AddressGuard, isLoopbackName, withoutBrackets } from '../transport/guard.ts'
@@ -24,6 +25,8 @@ export interface Posting {
   readonly dkim: { readonly domain: string; readonly selector: string; readonly key: string } | undefined
   readonly atMs: number
   readonly signal: AbortSignal
+  /** Called when a connection is there, with its login, and the mail begins to go out. */
+  onSending(): void
 }
 
 interface MailerOptions {
@@ -42,7 +45,18 @@ const addressAttemptMs = 1_000
 export function createMailer(server: SmtpServer, options: MailerOptions): Mailer {
   const { createTransport } = load('nodemailer') as typeof import('nodemailer')
   limitReplies()
-  const open = () => createTransport(poolOptions(server, options))
+  const open = () => {
+    const transport = createTransport(poolOptions(server, options))
+    // The library asks for the text of a mail when it has a connection for it.
+    transport.use('stream', ({ data, message }, done) => {
+      message.processFunc((text: Readable) => {
+        ;(data as PostedMail).onSending()
+        return text
+      })
+      done(null)
+    })
+    return transport
+  }
   let transport = open()
   /** Whatever was sent over it has ended by then; what is left are servers that do not answer RSET or QUIT, or drip. */
   const endLater = (old: typeof transport) => {
@@ -166,8 +180,11 @@ function mailOf(message: MailMessage, posting: Posting) {
     disableFileAccess: true,
     disableUrlAccess: true,
     signal: posting.signal,
+    onSending: posting.onSending,
   }
 }
+
+type PostedMail = ReturnType<typeof mailOf>
 
 function inline({ png, contentId: cid }: MailPicture) {
   const content = Buffer.from(png.buffer, png.byteOffset, png.byteLength)

@@ -59,7 +59,9 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
   ): Promise<ProtocolResult> {
     const dkim = config.dkim && { ...config.dkim, key: dkimKey(helpers.reveal(config.dkim.key)) }
     const mailer = mailerFor(helpers.reveal(config.smtp), helpers)
-    const posting = { from, to, replyTo, dkim, atMs: attempt.nowMs, signal: helpers.signal }
+    const { signal, connecting, sending: onSending } = helpers
+    const posting = { from, to, replyTo, dkim, atMs: attempt.nowMs, signal, onSending }
+    connecting()
     let result = await post(mailer, message, posting)
     for (const form of plainer) if (isFormRefusal(result)) result = await post(mailer, form, posting)
     return result

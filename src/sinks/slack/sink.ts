@@ -47,6 +47,7 @@ function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): S
     const fetch: Fetch = async (_address, init) => {
       const { signal } = helpers
       const body = typeof init?.body === 'string' ? init.body : ''
+      helpers.connecting()
       reply = await transport.post({
         url,
         headers: { ...init?.headers },
@@ -55,6 +56,7 @@ function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): S
         nowMs: attempt.nowMs,
         proxy,
         // The status alone shows a refusal; a 2xx needs its body.
+        onSending: () => helpers.sending(),
         onStatus: (early) => isSuccess(early) || helpers.reportEarly(resultOf(early)),
       })
       return asResponse(reply)

@@ -4,7 +4,7 @@ import { onTimeUp } from '../../lib/time-limit.ts'
 import { scrub, secretCharsMin } from '../../telemetry/scrub.ts'
 import { answerTextMax, type Outcome, outcomeOf, type ProtocolResult } from '../outcome.ts'
 import { abortAlong } from './abort-along.ts'
-import { classifyFault, SinkError } from './fault.ts'
+import { type ClassifiedFault, classifyFault, SinkError } from './fault.ts'
 import { bodyBytesMax } from './http-client.ts'
 
 /**
@@ -30,6 +30,10 @@ export interface AttemptHelpers {
   hideWord(text: string): void
   /** A result that is certain already: it is used if the attempt is aborted later. */
   reportEarly(result: ProtocolResult): void
+  /** A connection is sought. Until the message begins to go out, no fault is about what it says. */
+  connecting(): void
+  /** The message begins to go out. */
+  sending(): void
 }
 
 export async function runAttempt(
@@ -42,6 +46,7 @@ export async function runAttempt(
   const { controller, off } = abortAlong(limits.signal)
   const { signal } = controller
   let isLate = false
+  let unread: true | undefined
   const call = onTimeUp(limits.timeoutMs, () => {
     isLate = true
     controller.abort()
@@ -62,12 +67,21 @@ export async function runAttempt(
     reportEarly: (result) => {
       known = result
     },
+    connecting() {
+      unread = true
+    },
+    sending() {
+      unread = undefined
+    },
   }
   try {
     signal.throwIfAborted()
     return redacted(outcomeOf(await untilAborted(signal, send(helpers))), hidden, words)
   } catch (error) {
-    const result = signal.aborted && known !== undefined ? known : faultOf(error, limits, isLate)
+    const result =
+      signal.aborted && known !== undefined
+        ? known
+        : { via: 'fault' as const, ...faultOf(error, limits, isLate), unread }
     return redacted(outcomeOf(result), hidden, words)
   } finally {
     call.off()
@@ -75,12 +89,11 @@ export async function runAttempt(
   }
 }
 
-function faultOf(error: unknown, limits: AttemptLimits, isLate: boolean): ProtocolResult {
-  if (error instanceof SinkError) return { via: 'fault', fault: error.fault, text: error.message }
-  if (limits.signal.aborted) return { via: 'fault', fault: 'aborted', text: 'the attempt was aborted' }
-  if (isLate)
-    return { via: 'fault', fault: 'timeout', text: `no complete answer within ${limits.timeoutMs} ms` }
-  return { via: 'fault', ...classifyFault(error) }
+function faultOf(error: unknown, limits: AttemptLimits, isLate: boolean): ClassifiedFault {
+  if (error instanceof SinkError) return { fault: error.fault, text: error.message }
+  if (limits.signal.aborted) return { fault: 'aborted', text: 'the attempt was aborted' }
+  if (isLate) return { fault: 'timeout', text: `no complete answer within ${limits.timeoutMs} ms` }
+  return classifyFault(error)
 }
 
 /** Not every library returns at once when its signal aborts; the attempt does. */

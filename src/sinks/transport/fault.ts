@@ -12,7 +12,7 @@ export class SinkError extends Error {
   }
 }
 
-interface ClassifiedFault {
+export interface ClassifiedFault {
   readonly fault: Fault
   readonly text: string
 }

@@ -6,6 +6,7 @@ import { parseRetryAfter } from '../../lib/retry-after.ts'
 import { settlesWithin } from '../../lib/time-limit.ts'
 import { SinkError } from './fault.ts'
 import { type AddressGuard, withoutBrackets } from './guard.ts'
+import { endRefused, saysStart } from './interceptors.ts'
 import { lookupWith, systemResolve } from './lookup.ts'
 import { type TlsFiles, type TlsSettings, tlsOptions } from './tls.ts'
 
@@ -28,6 +29,8 @@ export interface HttpPost {
   readonly body: string | Uint8Array
   readonly signal: AbortSignal
   readonly nowMs: number
+  /** Called when there is a connection and the request begins to go out. */
+  readonly onSending?: () => void
   /** Called as soon as the status has come, with an empty body. */
   readonly onStatus?: (reply: HttpResponse) => void
   /** How long a body is worth waiting for; without it, as long as the signal allows. */
@@ -135,29 +138,6 @@ function agentThrough(proxy: string, options: HttpOptions, tls: TlsSettings): Di
   })
 }
 
-/** The library reads on what a proxy that was to forward a request answers with a 407, after it was reported as an error: for ever, without an end. */
-const endRefused: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
-  let isOver = false
-  let started: Dispatcher.DispatchController | undefined
-  return dispatch(options, {
-    onRequestStart(controller, context) {
-      started = controller
-      handler.onRequestStart?.(controller, context)
-    },
-    onRequestUpgrade: (...given) => handler.onRequestUpgrade?.(...given),
-    onResponseStart: (...given) => handler.onResponseStart?.(...given),
-    onResponseData: (...given) => handler.onResponseData?.(...given),
-    onResponseEnd: (...given) => handler.onResponseEnd?.(...given),
-    onResponseError(controller, error) {
-      if (isOver) return
-      isOver = true
-      handler.onResponseError?.(controller, error)
-      // Where the proxy cannot be reached, nothing has started, and `controller` is undefined whatever its type says.
-      if (started?.aborted === false) started.abort(error)
-    },
-  })
-}
-
 /** The library names a proxy by its address in TLS, too, which is no server name: Node.js 26 refuses it. */
 function withNameOnly(settings: object): Connections.Options {
   const { connect, ...rest }: Connections.Options = settings
@@ -231,7 +211,8 @@ interface Target {
 }
 
 async function post(dispatcher: Dispatcher, target: Target, message: HttpPost): Promise<HttpResponse> {
-  const response = await dispatcher.request({
+  const { onSending } = message
+  const response = await (onSending ? dispatcher.compose(saysStart(onSending)) : dispatcher).request({
     ...target,
     method: message.method ?? 'POST',
     headers: { ...message.headers, 'accept-encoding': 'identity' },

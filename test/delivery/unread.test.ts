@@ -1,0 +1,92 @@
+import { expect, it } from 'vitest'
+import { createSink } from '../../src/sinks/registry.ts'
+import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
+import { onTestFinished } from '../support/finished.ts'
+import { type RawBehaviour, startRawServer } from '../support/raw-server.ts'
+import { useRedis } from '../support/redis.ts'
+import { type SmtpScript, startSmtpReceiver } from '../support/smtp-receiver.ts'
+import { deliveryJob, rig, until } from './rig.ts'
+
+const server = useRedis()
+
+it.each([
+  [
+    'nobody ends the handshake of TLS',
+    { kind: 'hang' },
+    (port: number) => webhook(`https://127.0.0.1:${port}/`),
+  ],
+  ['a proxy opens no tunnel and refuses none', { kind: 'hang' }, (port: number) => webhook(away, port)],
+  ['Slack ends each connection', { kind: 'reset', after: 'connect' }, (port: number) => slack(port)],
+  ['a mail server greets nobody', { kind: 'hang' }, (port: number) => mail(port)],
+  ['a mail server ends each connection', { kind: 'reset', after: 'connect' }, (port: number) => mail(port)],
+] as const)(
+  'one alert shows that a receiver is down where %s, so that nothing of it was sent',
+  async (_, behaviour, own) => {
+    const { sender } = await oneAlert(own(await rawPort(behaviour)))
+    await until('a rest', () => sender.states()[0]?.breaker === 'open')
+  },
+)
+
+it.each([
+  ['a webhook that had it', async () => webhook(`http://127.0.0.1:${await rawPort({ kind: 'hang' })}/`)],
+  ['a mail server that was told of its recipient', () => silentMail({ rcptTo: () => 'hang' })],
+  ['a mail server that had it', () => silentMail({ data: () => 'hang' })],
+] as const)(
+  'one alert shows nothing where no answer comes of %s, since that may be about the alert',
+  async (_, own) => {
+    const { sender, queue } = await oneAlert(await own())
+    await until('given up on', async () => (await queue.getFailedCount()) === 1)
+    expect(sender.states()[0]?.breaker).toBe('closed')
+  },
+)
+
+const away = 'https://receiver.example/'
+const common = { timeout: '200ms', allowPrivateNetworks: true } as const
+
+const webhook = (url: string, proxyPort?: number) => ({
+  type: 'webhook',
+  url,
+  ...(proxyPort === undefined ? {} : { proxy: `http://127.0.0.1:${proxyPort}` }),
+  ...common,
+})
+
+const slack = (port: number) => ({
+  type: 'slack',
+  url: `https://127.0.0.1:${port}/services/T/B/x`,
+  ...common,
+})
+
+const mail = (port: number) => ({
+  type: 'email',
+  smtp: `smtp://127.0.0.1:${port}`,
+  from: 'alerts@example.com',
+  to: ['desk@example.com'],
+  ...common,
+})
+
+async function silentMail(script: SmtpScript) {
+  const smtp = await startSmtpReceiver()
+  onTestFinished(() => smtp.stop())
+  smtp.script(script)
+  return mail(smtp.port)
+}
+
+async function rawPort(behaviour: RawBehaviour): Promise<number> {
+  const host = await startRawServer(behaviour)
+  onTestFinished(() => host.stop())
+  return host.port
+}
+
+/** A sink of that config and a single alert that it is to get, in attempts that follow each other at once. */
+async function oneAlert(config: { readonly type: string }) {
+  const { queues, sender } = rig(server, ['desk'])
+  const sink = createSink('desk', sinkConfigSchema.parse(config), {
+    display: { timeZone: 'Asia/Tehran', calendar: 'both', language: 'en' },
+  })
+  onTestFinished(() => sink.close())
+  const [target] = sink.targets
+  await queues.enqueue([deliveryJob('desk', 1, target === undefined ? {} : { target })])
+  const retry = { attempts: 4, initialDelayMs: 20, maxDelayMs: 20 }
+  const running = sender([sink], { settings: { retry, timeoutMs: 200 }, tuning: { faultsToOpen: 3 } })
+  return { sender: running, queue: queues.queue('desk') }
+}
