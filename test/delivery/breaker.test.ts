@@ -39,6 +39,14 @@ describe('the breaker', () => {
     expect(run(Array.from({ length: 50 }, () => fault('a'))).breaker.state).toBe('closed')
   })
 
+  it('counts attempts of one alert that other processes made, where nothing of it was seen and nothing taken since', () => {
+    const unread = (attempts: number): BreakerEvent => ({ ...fault('a'), alert: undefined, attempts })
+    expect(run([unread(2), unread(3)]).change).toBe('opened')
+    expect(run([unread(1), unread(2)]).change).toBeUndefined()
+    expect(run([unread(9)]).change).toBeUndefined()
+    expect(run([unread(9), answer(), unread(10), answer(), unread(11)]).change).toBeUndefined()
+  })
+
   it('starts counting anew after any answer', () => {
     expect(run([fault('a'), fault('b'), answer(), fault('c'), fault('d')]).breaker.state).toBe('closed')
   })

@@ -1,11 +1,12 @@
 import { expect, it } from 'vitest'
+import type { Outcome } from '../../src/sinks/outcome.ts'
 import { createSink } from '../../src/sinks/registry.ts'
 import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
 import { onTestFinished } from '../support/finished.ts'
 import { type RawBehaviour, startRawServer } from '../support/raw-server.ts'
 import { useRedis } from '../support/redis.ts'
 import { type SmtpScript, startSmtpReceiver } from '../support/smtp-receiver.ts'
-import { deliveryJob, rig, until } from './rig.ts'
+import { deliveryJob, rig, testSink, until } from './rig.ts'
 
 const server = useRedis()
 
@@ -39,6 +40,27 @@ it.each([
     expect(sender.states()[0]?.breaker).toBe('closed')
   },
 )
+
+it('attempts of one alert show that nobody listens, though processes shared them or were started anew between them', async () => {
+  const { queues, sender } = rig(server, ['desk'])
+  const sink = testSink('desk', () => unreached)
+  const retry = { attempts: 6, initialDelayMs: 100, maxDelayMs: 1_000 }
+  const setup = { settings: { retry }, tuning: { faultsToOpen: 5 } }
+  const first = sender([sink], setup)
+  await queues.enqueue([deliveryJob('desk', 1)])
+  await until('three attempts', () => sink.sends.length === 3)
+  await first.stop()
+  const next = sender([sink], setup)
+  await until('a rest', () => next.states()[0]?.breaker === 'open')
+})
+
+const unreached: Outcome = {
+  kind: 'retry',
+  reason: 'connect',
+  sinkFault: true,
+  unread: true,
+  answer: { text: 'refused' },
+}
 
 const away = 'https://receiver.example/'
 const common = { timeout: '200ms', allowPrivateNetworks: true } as const

@@ -1,6 +1,7 @@
 import { type Alert, alertKey } from '../../alert/alert.ts'
 import type { DeliveryJob } from '../../alert/job.ts'
 import { cut } from '../../alert/text/text.ts'
+import { given } from '../../lib/given.ts'
 import type { Answer, DeadReason, Outcome, RetryReason } from '../../sinks/outcome.ts'
 import { delayMs, retryAfterMsMax } from '../backoff.ts'
 import type { BreakerEvent, SinkSignal } from '../circuit/breaker.ts'
@@ -113,12 +114,13 @@ export function signalOf(outcome: Outcome): SinkSignal {
 export function signOf(
   { outcome, isShared }: { readonly outcome: Outcome; readonly isShared: boolean },
   alert: Alert,
-  jobId: string,
+  { jobId, number }: { readonly jobId: string; readonly number: number },
 ): Omit<BreakerEvent, 'startedAtMs'> {
   const isOneAlert = outcome.kind !== 'delivered' && mayBeItsContent(outcome)
   const isNone = isShared || (outcome.kind === 'retry' && outcome.unread === true)
   const name = isOneAlert ? alertKey(alert) : isNone ? undefined : jobId
-  return { signal: signalOf(outcome), alert: name, reason: faultText(outcome) }
+  const attempts = name === undefined ? number : undefined
+  return { signal: signalOf(outcome), alert: name, reason: faultText(outcome), ...given({ attempts }) }
 }
 
 /** An answer to a message may be about its content; a sink that does not answer, or asks to wait, has not read it. */

@@ -178,7 +178,7 @@ async function settle(
   )
   if (followUp.kind !== 'back' && sent.reportsToCircuit) {
     const startedAtMs = clock.monotonicMs() - durationMs
-    await deps.observe({ ...signOf(sent, sent.job.alert, job.id ?? ''), startedAtMs })
+    await deps.observe({ ...signOf(sent, sent.job.alert, { jobId: job.id ?? '', number }), startedAtMs })
   }
   return carryOut(followUp, record, { job, token, requestedAtMs: sent.job.requestedAtMs }, deps)
 }

@@ -8,9 +8,9 @@ import type { QueueSettings, Tuning } from '../settings.ts'
  * fails over one alert may accept the others, unless it has seen nothing of that one. While it is open, a few probes are sent
  * one after the other, then it pauses, each time twice as long, up to `pauseMsMax`. The first answer closes it.
  *
- * Every process has its own; what they share is the held queue and, in Redis, that the sink is down (`circuit.ts`). An
- * attempt is counted only when it was due by its alert's own schedule, which the job's own field says. So the breaker can make
- * an alert wait longer, but an alert is never given up on sooner because of it.
+ * Every process has its own; what they share is the held queue, how often each alert was tried and, in Redis, that the sink is
+ * down (`circuit.ts`). An attempt is counted only when it was due by its alert's own schedule, which the job's own field says. So the
+ * breaker can make an alert wait longer, but an alert is never given up on sooner because of it.
  */
 export type Breaker =
   | {
@@ -53,6 +53,8 @@ export interface BreakerEvent {
    * single alert may be at fault, as where nobody listens, or in a message of several that had no answer.
    */
   readonly alert: string | undefined
+  /** Where no single alert may be at fault: how often this one was tried, by whichever process. None of these was an answer either. */
+  readonly attempts?: number
   readonly reason: string
   /** By the monotonic clock. */
   readonly startedAtMs: number
@@ -130,7 +132,7 @@ export function afterAttempt(
 
 function fault(
   breaker: Extract<Breaker, { state: 'closed' }>,
-  { alert, reason }: BreakerEvent,
+  { alert, attempts = 0, reason }: BreakerEvent,
   limits: BreakerLimits,
   { wallMs, monotonicMs }: ClockReading,
 ): BreakerStep {
@@ -138,7 +140,8 @@ function fault(
   const lastFault = { atMs: wallMs, text: reason }
   const isAnother = alert === undefined || breaker.alert !== alert
   const several = breaker.several || (breaker.faults > 0 && isAnother)
-  if (faults < limits.faultsToOpen || !several)
+  // Other processes made some of its attempts, or this one before it was started anew. One fault alone may be a moment's.
+  if (Math.max(faults, attempts) < limits.faultsToOpen || !several)
     return { breaker: { state: 'closed', faults, several, lastFault, ...given({ alert }) } }
   const open = { ...openBreaker({ reason, sinceMs: wallMs }, limits, monotonicMs), lastFault }
   return { breaker: open, change: 'opened', holdMs: open.pauseMs }
