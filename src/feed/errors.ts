@@ -147,7 +147,10 @@ function sentence(
 
 /** What a 404 of an endpoint means; for a path that does not exist the API answers the same. */
 function absent(path: string): string {
-  if (path.includes('{instrument}')) return 'no such instrument; it is matched exactly, by id, symbol or slug'
+  // Which of both it is, the answer does not say; `letter` is the id of one.
+  const orPart = path === '/api/v1/instruments/{instrument}/statements' ? ', or of it no such letter' : ''
+  if (path.includes('{instrument}'))
+    return `no such instrument${orPart}; an instrument is matched exactly, by id, symbol or slug`
   if (path === '/api/v1/macro/series') return 'no such series; macro lists the keys'
   if (path === '/api/v1/screener/run') return 'no such screen'
   return 'nothing at this address: is baseUrl right?'

@@ -304,6 +304,18 @@ describe('api', () => {
     expect(sandbox.requests).toHaveLength(2)
   })
 
+  it('does not deny an instrument of which the API holds no letter of the id that was asked for', async () => {
+    const sandbox = await startSandbox()
+    const { file } = configOf(sandbox.url)
+    const path = '/api/v1/instruments/foolad/statements'
+    expect(await run('GET', path, '--config', file)).toMatchObject({ code: 0 })
+    const { code, err } = await run('GET', path, '--query', 'letter=999999999', '--config', file)
+    expect(code).toBe(1)
+    expect(err).toMatch(
+      /^The API holds no such instrument, or of it no such letter; [^\n]+ \(HTTP 404\)[^\n]+\.$/,
+    )
+  })
+
   it('counts with the other sources of its account, and keeps them away after a 429', async () => {
     const sandbox = await startSandbox({ unitsPerDay: 3 })
     const { file, prefix } = configOf(sandbox.url, { account: 'desk' })
