@@ -47,15 +47,11 @@ export function limitConnections(
   })
 
   let inTurn = 0
-  /** In turns: behind hundreds that each begin to send without end, neither who is there already nor who comes has to wait for all. */
-  let isNewestFirst = false
   let asked = new Map<Socket, number>()
   const turnEnds = () => {
     if (inTurn >= inTurnMax) {
       for (const [socket, count] of asked) resting.set(socket, count)
-      const others = [...held].filter((socket) => !resting.has(socket))
-      isNewestFirst = !isNewestFirst
-      for (const socket of isNewestFirst ? others.toReversed() : others) release(socket)
+      for (const socket of held) if (!resting.has(socket)) release(socket)
     } else {
       let sum = 0
       for (const [socket, count] of [...resting].toSorted(([, one], [, other]) => one - other)) {
