@@ -48,7 +48,13 @@ export function limitConnections(
 
   let inTurn = 0
   let asked = new Map<Socket, number>()
+  let isPlanned = false
+  const planEnd = () => {
+    if (!isPlanned) setImmediate(turnEnds)
+    isPlanned = true
+  }
   const turnEnds = () => {
+    isPlanned = false
     if (inTurn >= inTurnMax) {
       for (const [socket, count] of asked) resting.set(socket, count)
       for (const socket of held) if (!resting.has(socket)) release(socket)
@@ -63,10 +69,10 @@ export function limitConnections(
     }
     inTurn = 0
     asked = new Map()
-    if (resting.size > 0) setImmediate(turnEnds)
+    if (resting.size > 0) planEnd()
   }
   return (socket) => {
-    if (inTurn === 0 && resting.size === 0) setImmediate(turnEnds)
+    planEnd()
     inTurn += 1
     asked.set(socket, (asked.get(socket) ?? 0) + 1)
     if (inTurn === inTurnMax) for (const each of open) hold(each)
