@@ -227,12 +227,7 @@ function ofFault({ fault, text, unread }: Extract<ProtocolResult, { via: 'fault'
     case 'blocked_address':
       return dead(fault, true, answer)
     case 'blocked_name':
-      return retry('blocked_address', answer, { unread: true })
-    case 'connect':
-    case 'credentials':
-    case 'dns':
-    case 'tls':
-      return retry(fault, answer, { unread: true })
+      return retry('blocked_address', answer, { unread })
     case 'unrenderable':
       return dead(fault, false, answer)
     case 'aborted':
