@@ -58,8 +58,7 @@ describe('a stop', () => {
     sandbox.fireMany(2)
     const dataDir = join(folder, 'data')
     const parts = { redis: 'embedded', feed: sandbox.url, hook: hook.url, dataDir, prefix: freshPrefix() }
-    const text = configText({ ...parts, timeout: '5m' })
-    const config = writeConfig(text, folder)
+    const config = writeConfig(configText({ ...parts, timeout: '5m' }), folder)
     const program = startProgram(['run', '--config', config])
     await hook.received(1, startLimitMs)
     const { pid } = await program.logged('embedded Redis started')
@@ -70,7 +69,7 @@ describe('a stop', () => {
     // Until it had read the signal it could still ask for a page.
     const polls = sandbox.requests.length
     // A reload of a config that would stop the send, and every signal that an operator or a terminal may add.
-    writeFileSync(config, text.replace('5m', '1s'))
+    writeFileSync(config, configText({ ...parts, timeout: '1s' }))
     for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) program.kill(signal)
     await until(
       'both are told',
@@ -109,7 +108,7 @@ describe('a stop', () => {
       "the log says how long that may take at most: the sink's `timeout` (10 s, up to 5 m), and 14 s",
       () => {
         expect([toldAgain['atMost'], told['atMost']]).toEqual(['23.5s', '5m 14s'])
-        const longer = parseConfig(text.replace('5m', '301s'), { env: {}, folder })
+        const longer = parseConfig(configText({ ...parts, timeout: '301s' }), { env: {}, folder })
         expect(longer).toMatchObject({ ok: false, mistakes: [{ path: 'sinks.hook.timeout' }] })
       },
     )
