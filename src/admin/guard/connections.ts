@@ -2,6 +2,14 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Unread } from './unread.ts'
 
+interface Connection {
+  readonly socket: Socket
+  /** Requests in the turn in which it was read last. */
+  asked: number
+  /** Grows from one that was read, or opened, to the next. */
+  order: number
+}
+
 /**
  * Two limits of what comes in. The returned function is to be called for every request.
  *
@@ -10,21 +18,26 @@ import type { Unread } from './unread.ts'
  *
  * The process reads in one turn what has come on all connections. Thousands of requests may come in one packet, so hundreds of packets
  * would keep it from polling and sending for half a minute, and fill its memory, whatever these requests are answered. So after some
- * in a turn nothing more is read until the next one. The system reports first what was read last: whoever always sends would be the
- * only one who is ever read. So who has asked in such a turn is read again when there was less in one, those first who ask for little.
+ * in a turn nothing more is read until the next one. The system reports in an order of its own what can be read: who always sends could
+ * be the only one who is ever read. So after such a turn all connections wait, and only some are read in each that follows: first those
+ * that asked for little when they were read last, of these who has waited for the longest.
  */
 export function limitConnections(
   server: Server,
   { isAsking }: Pick<Unread, 'isAsking'>,
 ): (socket: Socket) => void {
   /** In the order in which they were opened. */
-  const open = new Set<Socket>()
+  const open = new Map<Socket, Connection>()
+  /** Those that are not to be read in this turn. */
+  const waiting = new Set<Connection>()
   /** Paused here, and not since what they send cannot be taken: that must stay so. */
   const held = new Set<Socket>()
-  /** Those to be held, with how much they asked for in the turn in which they were read last. */
-  const resting = new Map<Socket, number>()
-  const close = (socket: Socket) => {
-    for (const each of [open, held, resting]) each.delete(socket)
+  let orders = 0
+  const close = (connection: Connection) => {
+    const { socket } = connection
+    open.delete(socket)
+    waiting.delete(connection)
+    held.delete(socket)
     socket.destroy()
   }
   const hold = (socket: Socket) => {
@@ -32,22 +45,21 @@ export function limitConnections(
     held.add(socket)
     socket.pause()
   }
-  const release = (socket: Socket) => {
-    if (held.delete(socket)) socket.resume()
-  }
   server.on('connection', (socket: Socket) => {
-    open.add(socket)
-    socket.once('close', () => close(socket))
-    // Node.js resumes it after each answer.
+    const connection = { socket, asked: unknownAsks, order: ++orders }
+    open.set(socket, connection)
+    if (waiting.size > 0) waiting.add(connection)
+    socket.once('close', () => close(connection))
+    // Node.js does so where it begins to read, and after each answer.
     socket.on('resume', () => {
-      if (resting.has(socket) || inTurn >= inTurnMax) hold(socket)
+      if (waiting.has(connection) || inTurn >= inTurnMax) hold(socket)
     })
     if (open.size <= openMax) return
-    for (const each of open) if (!isAsking(each)) return close(each)
+    for (const each of open.values()) if (!isAsking(each.socket)) return close(each)
   })
 
   let inTurn = 0
-  let asked = new Map<Socket, number>()
+  let asked = new Map<Connection, number>()
   let isPlanned = false
   const planEnd = () => {
     if (!isPlanned) setImmediate(turnEnds)
@@ -55,31 +67,36 @@ export function limitConnections(
   }
   const turnEnds = () => {
     isPlanned = false
-    if (inTurn >= inTurnMax) {
-      for (const [socket, count] of asked) resting.set(socket, count)
-      for (const socket of held) if (!resting.has(socket)) release(socket)
-    } else {
-      let sum = 0
-      for (const [socket, count] of [...resting].toSorted(([, one], [, other]) => one - other)) {
-        resting.delete(socket)
-        release(socket)
-        sum += count
-        if (sum >= inTurnMax) break
-      }
-    }
-    inTurn = 0
+    for (const [connection, count] of asked) Object.assign(connection, { asked: count, order: ++orders })
     asked = new Map()
-    if (resting.size > 0) planEnd()
+    if (inTurn >= inTurnMax) for (const each of open.values()) waiting.add(each)
+    inTurn = 0
+    let sum = 0
+    for (const each of [...waiting].toSorted(byTurn)) {
+      sum += each.asked
+      if (sum > inTurnMax && sum > each.asked) break
+      waiting.delete(each)
+      if (held.delete(each.socket)) each.socket.resume()
+    }
+    if (waiting.size > 0) planEnd()
   }
   return (socket) => {
+    const connection = open.get(socket)
+    if (connection === undefined) return
     planEnd()
     inTurn += 1
-    asked.set(socket, (asked.get(socket) ?? 0) + 1)
-    if (inTurn === inTurnMax) for (const each of open) hold(each)
+    asked.set(connection, (asked.get(connection) ?? 0) + 1)
+    if (inTurn === inTurnMax) for (const each of open.keys()) hold(each)
   }
+}
+
+function byTurn(one: Connection, other: Connection): number {
+  return one.asked - other.asked || one.order - other.order
 }
 
 /** Each takes 10 KB. */
 const openMax = 2_000
 /** Some dozens of milliseconds. */
 const inTurnMax = 500
+/** Of who was not read yet: more than a client asks for that waits for answers, so that new ones hold up none that is known for little. */
+const unknownAsks = 50
