@@ -7,7 +7,7 @@ import type { Config } from '../config/schema.ts'
 import { given } from '../lib/given.ts'
 import { printable } from '../telemetry/printable.ts'
 import { instantOption } from './arguments/instant.ts'
-import { urlOption } from './arguments/usage.ts'
+import { UsageError, urlOption } from './arguments/usage.ts'
 import { connectDaemon } from './client/daemon.ts'
 import { namedCommand } from './command-texts.ts'
 import { compareConfig, describeComparison, readStored } from './compare-config.ts'
@@ -39,6 +39,10 @@ export function checkConfigCommand(): Command {
     )
     .option('--json', 'print JSON')
     .action(async (file: string, options: Options) => {
+      if (options.replay !== undefined && options.show)
+        throw new UsageError('Either --show or --replay: each prints an answer of its own.')
+      if (options.replay === undefined && options.url !== undefined)
+        throw new UsageError('--url says which bridge is asked, and only --replay asks one.')
       const loaded = loadConfig(file, process.env)
       if (!loaded.ok) process.exitCode = 1
       if (loaded.ok && options.replay !== undefined) {

@@ -21,7 +21,7 @@ const commands: Record<string, readonly (readonly string[])[]> = {
     ['--sink', 'slack,url=https://a.example'],
   ],
   run: [[], ['--config'], ['--config', 'x.yaml', '--role', 'boss'], ['--config', 'x.yaml', 'more']],
-  'check-config': [[], ['a.yaml', 'b.yaml']],
+  'check-config': [[], ['a.yaml', 'b.yaml'], ['a.yaml', '--replay', '7d', '--show'], ['a.yaml', ...nobody]],
   'config-schema': [['more']],
   explain: [
     [],
