@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import { parseConfig } from '../../config/load.ts'
+import { heldIn } from '../../config/mistakes/describe-value.ts'
 import { formatMistake } from '../../config/mistakes/mistake.ts'
 import { UserError } from '../../lib/errors.ts'
 import { UsageError } from '../arguments/usage.ts'
@@ -246,6 +247,6 @@ export function configWith(source: Part, sinks: readonly Part[], file: string) {
   const texts = loaded.mistakes.map(({ line: _, column: __, ...mistake }) => formatMistake(file, mistake))
   // Nor do those variables hold anything yet.
   const inWords = (text: string) =>
-    Object.keys(fresh).reduce((all, name) => all.replaceAll(`what ${name} holds`, 'what was typed'), text)
+    Object.keys(fresh).reduce((all, name) => all.replaceAll(heldIn([name]), 'what was typed'), text)
   throw new UserError(inWords(texts.join('\n')))
 }

@@ -33,12 +33,16 @@ export function describeFound(
   if (secret) return value === '' ? 'an empty text' : 'a value that is not shown'
   if (typeof value === 'object') return Object.keys(value).length === 0 ? 'an empty mapping' : 'a mapping'
   const filled = reading.locations.filled.get(formatPath(path))
-  if (filled?.variables.some(soundsSecret))
-    return `what ${filled.variables.join(', ')} holds, which is not shown`
+  if (filled?.variables.some(soundsSecret)) return `${heldIn(filled.variables)}, which is not shown`
   // Where a mapping is expected, a single value may be a secret that was indented wrongly.
   if (!options.quote) return typeof value === 'string' ? 'a text' : `a ${typeof value}`
   if (typeof value !== 'string') return String(value)
   return `${quote(value, { compared })}${filled === undefined ? '' : ` out of ${filled.variables.join(', ')}`}`
+}
+
+/** How a mistake names a value that comes from these variables. */
+export function heldIn(variables: readonly string[]): string {
+  return `what ${variables.join(', ')} holds`
 }
 
 /**
