@@ -228,6 +228,13 @@ function ofFault({ fault, text, unread }: Extract<ProtocolResult, { via: 'fault'
       return dead(fault, true, answer)
     case 'blocked_name':
       return retry('blocked_address', answer, { unread })
+    // About no message whenever they come: a secret is read before a connection is sought, and a proxy that is to pass a request on
+    // asks for another login once it has the request.
+    case 'connect':
+    case 'credentials':
+    case 'dns':
+    case 'tls':
+      return retry(fault, answer, { unread: true })
     case 'unrenderable':
       return dead(fault, false, answer)
     case 'aborted':

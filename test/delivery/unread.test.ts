@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { Secret } from '../../src/lib/secret.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import { createSink } from '../../src/sinks/registry.ts'
 import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
@@ -17,6 +18,16 @@ it.each([
     (port: number) => webhook(`https://127.0.0.1:${port}/`),
   ],
   ['a proxy opens no tunnel and refuses none', { kind: 'hang' }, (port: number) => webhook(away, port)],
+  [
+    'a proxy that is to pass a request on refuses its login',
+    { kind: 'say', after: 'request', first: 'HTTP/1.1 407 No\r\ncontent-length: 0\r\n\r\n' },
+    (port: number) => webhook('http://receiver.example/', port),
+  ],
+  [
+    'the file of its secret is gone',
+    { kind: 'hang' },
+    (port: number) => ({ ...webhook(`http://127.0.0.1:${port}/`), secret: Secret.fromFile('/nowhere') }),
+  ],
   ['Slack ends each connection', { kind: 'reset', after: 'connect' }, (port: number) => slack(port)],
   ['a mail server greets nobody', { kind: 'hang' }, (port: number) => mail(port)],
   ['a mail server ends each connection', { kind: 'reset', after: 'connect' }, (port: number) => mail(port)],
