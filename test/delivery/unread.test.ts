@@ -3,11 +3,12 @@ import { Secret } from '../../src/lib/secret.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import { createSink } from '../../src/sinks/registry.ts'
 import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
+import { breakerKey } from '../../src/store/keys.ts'
 import { onTestFinished } from '../support/finished.ts'
 import { type RawBehaviour, startRawServer } from '../support/raw-server.ts'
 import { useRedis } from '../support/redis.ts'
 import { type SmtpScript, startSmtpReceiver } from '../support/smtp-receiver.ts'
-import { deliveryJob, rig, testSink, until } from './rig.ts'
+import { delivered, deliveryJob, rig, testSink, until } from './rig.ts'
 
 const server = useRedis()
 
@@ -64,6 +65,24 @@ it('attempts of one alert show that nobody listens, though processes shared them
   const next = sender([sink], setup)
   await until('a rest', () => next.states()[0]?.breaker === 'open')
 })
+
+it('a sink that one process knows to be down is back for it, too, where another sends the only alert', async () => {
+  const { queues, sender, redis, prefix } = rig(server, ['desk'])
+  const [cut, whole] = [testSink('desk', () => unreached), testSink('desk', () => nothingSaid)]
+  const retry = { attempts: 100, initialDelayMs: 20, maxDelayMs: 20 }
+  const tuning = { faultsToOpen: 3, probePauseMsMax: 100, watchEveryMs: 50 }
+  const [knows, sends] = [cut, whole].map((each) => sender([each], { settings: { retry }, tuning }))
+  await queues.enqueue([deliveryJob('desk', 1)])
+  await until('a rest', () => knows?.states()[0]?.breaker === 'open')
+  whole.answer = () => delivered
+  await until('delivered', async () => (await queues.queue('desk').getCompletedCount()) === 1)
+  expect(sends?.states()[0]?.breaker).toBe('closed')
+  await until('it is known to be back', () => knows?.states()[0]?.breaker === 'closed')
+  expect(await redis.exists(breakerKey(prefix, 'desk'))).toBe(0)
+})
+
+/** Says nothing of the sink either way. */
+const nothingSaid: Outcome = { kind: 'retry', reason: 'aborted', sinkFault: false, answer: { text: '' } }
 
 const unreached: Outcome = {
   kind: 'retry',

@@ -43,6 +43,16 @@ interface LastFault {
   readonly text: string
 }
 
+/** As a process shows it. */
+export interface CircuitState {
+  readonly breaker: 'open' | 'closed'
+  readonly reason?: string
+  readonly openSinceMs?: number
+  /** Until when the hold lasts that this process put on the queue. */
+  readonly heldUntilMs?: number
+  readonly lastFault: Breaker['lastFault']
+}
+
 /** What an attempt says about its sink: it answered, it is at fault, or nothing either way. */
 export type SinkSignal = 'answered' | 'fault' | 'none'
 

@@ -14,6 +14,7 @@ import {
   type Breaker,
   type BreakerEvent,
   type BreakerLimits,
+  type CircuitState,
   type ClockReading,
   closedBreaker,
   limitsFor,
@@ -60,15 +61,6 @@ export interface BreakerChange {
   readonly reason: string
 }
 
-export interface CircuitState {
-  readonly breaker: 'open' | 'closed'
-  readonly reason?: string
-  readonly openSinceMs?: number
-  /** Until when the hold lasts that this process put on the queue. */
-  readonly heldUntilMs?: number
-  readonly lastFault: Breaker['lastFault']
-}
-
 export class Circuit {
   readonly #options: CircuitOptions
   readonly #try: BestEffort
@@ -80,6 +72,8 @@ export class Circuit {
   #width = Number.POSITIVE_INFINITY
   #recovery: Recovery | undefined
   #looked = false
+  /** Since the last look the sink has answered, and nothing was its fault after that. */
+  #answers = false
   readonly #probe: ProbeTimer
   /** Until the last pause is stored. */
   #pausing = Promise.resolve()
@@ -137,6 +131,7 @@ export class Circuit {
     const step = afterAttempt(this.#breaker, event, this.#limits, this.#now())
     const failedProbe = this.isOpen && step.breaker !== this.#breaker
     this.#breaker = step.breaker
+    if (event.signal !== 'none') this.#answers = event.signal === 'answered'
     if (event.signal === 'answered') this.#width = step.change === 'closed' ? 1 : this.#width * 2
     this.#options.widthChanged()
     if (step.change === 'opened') this.#endRecovery()
@@ -179,9 +174,13 @@ export class Circuit {
       const { breaker: kept } = await view
       const first = !this.#looked
       this.#looked = true
+      const answers = this.#answers
+      this.#answers = false
       if (!kept || this.isOpen || this.#recovery || this.#stopped) return
+      // Another process has it open, and may get no alert that shows it that the sink is back.
+      if (answers && !first) this.#beginRecovery()
       // The process that opened it confirms it every few seconds: without that for so long, the process is gone.
-      if (first || kept.ageMs > looksMissed * tuning.watchEveryMs) this.#takeOver(kept)
+      else if (first || kept.ageMs > looksMissed * tuning.watchEveryMs) this.#takeOver(kept)
     })
   }
 
