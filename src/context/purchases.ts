@@ -37,6 +37,8 @@ export class Purchases {
   readonly #options: PurchaseOptions
   /** Until when (monotonic clock) a scope is taken as one that the token lacks; `*` is every scope. */
   readonly #refusedScopes = new Map<string, number>()
+  /** Which faults of one instrument alone the log has. */
+  readonly #told = new Set<string>()
 
   /** How many units were refused a moment ago, why, and until when nothing of that cost is tried again. */
   #refusedUnits: { readonly units: number; readonly why: SkipReason; readonly untilMs: number } | undefined
@@ -89,11 +91,21 @@ export class Purchases {
   fault(name: ContextName, health: EndpointHealth, reason: string, subject?: string): void {
     const { source, clock, log } = this.#options
     const restMs = health.fault(clock.monotonicMs(), subject)
-    if (restMs === undefined) return
-    log.warn(
-      { source, what: name, reason, rest: formatDuration(restMs) },
-      'alerts do not wait for this context for a while',
-    )
+    if (restMs !== undefined)
+      log.warn(
+        { source, what: name, reason, rest: formatDuration(restMs) },
+        'alerts do not wait for this context for a while',
+      )
+    else if (subject !== undefined) this.#tellOnce(name, reason)
+  }
+
+  /** All alerts may be of this one instrument: nothing else in the log would say why they lack this context. */
+  #tellOnce(name: ContextName, reason: string): void {
+    const { source, log } = this.#options
+    const told = `${name} ${reason}`
+    if (this.#told.has(told) || this.#told.size >= toldMax) return
+    this.#told.add(told)
+    log.warn({ source, what: name, reason }, 'an alert lacks this context; each reason is said once')
   }
 
   async #failed(thrown: unknown, { name, taken, scope, health, subject }: Failed): Promise<SkipReason> {
@@ -157,6 +169,9 @@ const ofSubject: ReadonlySet<FeedErrorCode> = new Set<FeedErrorCode>([
   ...(['invalid_request', 'server_error', 'unexpected_status'] as const),
   ...(['bad_shape', 'not_json', 'too_large'] as const),
 ])
+
+/** Part of a reason is text of the API, which may be another one each time. */
+const toldMax = 100
 
 /** So that a burst of alerts does not ask Redis once for each. */
 const unitsPauseMs = 1_000

@@ -674,6 +674,21 @@ describe('a fault of an endpoint', () => {
     expect(market.units()).toBe(4)
   })
 
+  it('is said with its reason also where only one instrument has alerts, and each reason once', async () => {
+    const market = await startMarket(10)
+    const meta = { page: 1, perPage: 100, total: 1, lastPage: 1 }
+    market.behave('/board', { body: JSON.stringify({ data: [{ ticks: 5_230 }], meta }) })
+    market.behave('/prices', { status: 500, code: 'server_error' })
+    const { find, captured } = contextOf(market)
+    for (const index of [1, 1, 2])
+      expect(Object.keys((await find(index, ['price', 'chart'])).parts)).toEqual([])
+    const said = captured.lines.filter(({ level }) => level === 'warn')
+    expect(said.toSorted((a, b) => String(a['what']).localeCompare(String(b['what'])))).toMatchObject([
+      { what: 'chart', reason: expect.stringContaining('HTTP 500') },
+      { what: 'price', reason: expect.stringContaining('context.names') },
+    ])
+  })
+
   it('429 of the day teaches the plan of every process how much the API grants', async () => {
     const market = await startMarket(10)
     const { find, ledger, budget } = contextOf(market, { units: 1_000 })
