@@ -161,18 +161,18 @@ export function changedRows() {
   /** One that ended again is news, too: it was sent again meanwhile. */
   const standsOf = ({ state, attempts, reason, updatedAt }: DeliveryRow) =>
     `${state} ${attempts} ${reason} ${state === 'delivered' || state === 'dead' ? updatedAt : ''}`
-  const isChanged = (row: DeliveryRow) => known.get(nameOf(row)) !== standsOf(row)
+  const isChanged = (row: DeliveryRow) => known.get(keyOf(row)) !== standsOf(row)
   const take = (rows: readonly DeliveryRow[]): readonly DeliveryRow[] => {
     const news = rows.toReversed().filter((row) => {
       if (!isChanged(row)) return false
-      const name = nameOf(row)
-      known.delete(name)
-      known.set(name, standsOf(row))
+      const key = keyOf(row)
+      known.delete(key)
+      known.set(key, standsOf(row))
       return true
     })
-    for (const name of known.keys()) {
+    for (const key of known.keys()) {
       if (known.size <= knownMax) break
-      known.delete(name)
+      known.delete(key)
     }
     return news
   }
@@ -181,6 +181,11 @@ export function changedRows() {
 
 /** Many times the rows of an answer. */
 const knownMax = 10_000
+
+/** What several routes hold back from one sink has a row for each of them. */
+function keyOf(row: DeliveryRow): string {
+  return row.state === 'held' ? `${nameOf(row)} ${row.reason}` : nameOf(row)
+}
 
 function nameOf({ source, id, sink, target }: DeliveryRow): string {
   return `${source}.${id} → ${target ? `${sink} (${target})` : sink}`

@@ -60,6 +60,23 @@ it('of deliveries that are followed, each is shown when it is new and when its s
   ])
 })
 
+it('what several routes hold back from one sink is shown once for each of them, not at every look', () => {
+  const { take } = changedRows()
+  const heldBy = (route: string, end: string) =>
+    row({
+      state: 'held',
+      reason: `held back by route ${route}: muted${end}`,
+      withheld: { route, reason: 'muted', until: null, silence: null, comment: null },
+    })
+  const look = (end = '') => take([heldBy('a', end), heldBy('b', end)]).map(({ reason }) => reason)
+  expect(look()).toEqual(['held back by route b: muted', 'held back by route a: muted'])
+  expect(look()).toEqual([])
+  expect(look(', and over')).toHaveLength(2)
+  expect(look(', and over')).toEqual([])
+  // Sent on purpose since.
+  expect(take([row({ state: 'waiting' })])).toHaveLength(1)
+})
+
 it('the completion that is printed completes commands, their options and their actions', async () => {
   const { out } = await cli(['completion', 'bash'])
   expect(out).toMatch(/\n +dead-letters\) words="list retry drop .*--token.*--dry-run/)
