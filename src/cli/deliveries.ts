@@ -230,8 +230,9 @@ export function describeAlert(story: AlertStory): string {
       ...['', `${sink}${target ? ` (${target})` : ''}: dropped by an operator at ${at}`],
     ]),
     ...(story.actions.length === 0 ? [] : ['', 'what operators did:']),
-    ...story.actions.map(({ at, action, subject, comment, by, from }) => {
-      return `  ${at} ${action} ${subject}${comment ? ` “${isolated(comment)}”` : ''} (${by}, from ${from})`
+    ...story.actions.map(({ at, action, subject, count, comment, by, from }) => {
+      const nothing = count === 0 ? ', which changed nothing' : ''
+      return `  ${at} ${action} ${subject}${nothing}${comment ? ` “${isolated(comment)}”` : ''} (${by}, from ${from})`
     }),
   ]
     .map(printableLine)

@@ -79,6 +79,14 @@ describe('an alert matches', () => {
   it('rules that came as numbers', () => {
     expect(missesOf(alert({ ruleIds: [12] }), wants({ ruleId: ['12'] }))).toEqual([])
   })
+
+  it.each([
+    ['its rule', { ruleId: ['\u06f1\u06f5'] }],
+    ['a pattern of its rule', { ruleId: [{ glob: '\u06f1*' }] }],
+    ['its id', { id: ['\u0667'] }],
+  ])('%s, typed on a Persian or an Arabic keyboard', (_, match) => {
+    expect(missesOf(alert(), wants(match))).toEqual([])
+  })
 })
 
 describe('an alert does not match', () => {

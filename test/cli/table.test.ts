@@ -92,6 +92,18 @@ test('in a terminal the direction of what others wrote ends with it, and takes n
   expect(printed(true, () => printJson({ hostile: '\u2068فولاد\u2069' }))).not.toMatch(/[\u2066-\u2069]/)
 })
 
+test('an order that changed nothing is not told as one that did', () => {
+  const action = { at: 'then', action: 'send again', subject: 'hook', comment: '', by: 'a', from: 'b' }
+  const actions = [{ ...action, count: 0 }, { ...action, count: 1 }, action]
+  const story = { source: 'main', id: 1, kind: 'price', headline: 'h', firedAt: 'then', seenAt: null }
+  const text = describeAlert(JSON.parse(JSON.stringify({ ...story, deliveries: [], held: [], actions })))
+  expect(text.split('\n').slice(-3)).toEqual([
+    '  then send again hook, which changed nothing (a, from b)',
+    '  then send again hook (a, from b)',
+    '  then send again hook (a, from b)',
+  ])
+})
+
 test('in a terminal a sentence keeps its brackets and numbers behind the words of others', () => {
   const shown = (text: string, words?: string) => printed(true, () => print(sentence(text, words)))
   expect(shown('failing (503 خراب است 4); 81 wait', '503 خراب است 4')).toBe(

@@ -91,7 +91,7 @@ const invisible = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g
 
 const matches: Matched = { kind: 'matches' }
 
-/** Written by people for people: letters that look alike are alike. The others are names. */
+/** Written by people for people: letters that look alike are alike, and so are digits, also of an id that people type. The others are names. */
 const texts: ReadonlySet<string> = new Set<AlertField | RuleField>([
   'symbol',
   'headline',
@@ -101,6 +101,7 @@ const texts: ReadonlySet<string> = new Set<AlertField | RuleField>([
   'screen',
   'owner',
   'config',
+  ...(['id', 'ruleId', 'instrumentId', 'screenId'] as const),
 ])
 
 /** Rules of one alert that are looked at; any further one counts as not known. */

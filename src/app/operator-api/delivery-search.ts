@@ -3,7 +3,6 @@ import { type Alert, alertOfKey, parseRow } from '../../alert/alert.ts'
 import { type Match, matchAlert } from '../../alert/match/match.ts'
 import { parseMatch, patternSizeIn } from '../../alert/match/match-form.ts'
 import { inTurns } from '../../alert/match/turns.ts'
-import { asciiDigits } from '../../alert/text/text.ts'
 import { readCursor, searchPlace, writeCursor } from '../../delivery/records/cursor.ts'
 import { type FoundAlert, openReader, type ReaderOptions } from '../../delivery/records/search.ts'
 import { MalformedError, NotFoundError } from '../../lib/errors.ts'
@@ -160,7 +159,7 @@ function wantedAlert({
   const written = given({
     symbol: writtenOf(symbol),
     kind: writtenOf(kind),
-    ruleId: writtenOf(inDigits(rule)),
+    ruleId: writtenOf(rule),
   })
   if (Object.keys(written).length === 0) return undefined
   const match: Match | undefined =
@@ -173,11 +172,6 @@ function wantedAlert({
         { readers: true },
       )
     ).kind === 'matches'
-}
-
-/** As they were typed, and with the digits that ids are written in. */
-function inDigits(texts: readonly string[] | undefined) {
-  return texts && [...new Set([...texts, ...texts.map(asciiDigits)])]
 }
 
 function writtenOf(texts: readonly string[] | undefined) {
