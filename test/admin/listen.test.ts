@@ -318,6 +318,41 @@ test('while thousands of requests come on one new connection after the other, wh
   expect(Math.max(...waits), waits.join(' ')).toBeLessThan(6_000)
 })
 
+test('while hundreds ask without end, each for little, who comes anew waits for few of them', async () => {
+  const { app, port } = await listen()
+  let requests = 0
+  app.server.on('request', ({ url }) => {
+    if (url === '/healthz?loop') requests += 1
+  })
+  const each = 10
+  const ask = get('/healthz?loop').repeat(each)
+  const sockets = Array.from({ length: 200 }, () => {
+    let left = each
+    const socket = connect(port, '127.0.0.1')
+    return socket.on('data', (part) => {
+      left -= String(part).split('200 OK').length - 1
+      if (left > 0 || requests > 50_000) return
+      left = each
+      socket.write(ask)
+    })
+  })
+  const count = () => promisify(app.server.getConnections.bind(app.server))()
+  await until('they are connected', async () => (await count()) === 200)
+  for (const socket of sockets) socket.write(ask)
+  await until('they are read again and again', () => requests >= 10_000)
+  const waits: number[] = []
+  while (waits.length < 5) {
+    const before = requests
+    const socket = connect(port, '127.0.0.1', () => socket.write(get('/healthz')))
+    const [answer] = await once(socket, 'data')
+    expect(String(answer)).toContain('200 OK')
+    socket.destroy()
+    waits.push(requests - before)
+  }
+  for (const socket of sockets) socket.destroy()
+  expect(Math.max(...waits), waits.join(' ')).toBeLessThan(10_000)
+})
+
 test('of what nobody takes no more is read while others send thousands of requests', async () => {
   const { app, port } = await listen()
   const accepted = once(app.server, 'connection')

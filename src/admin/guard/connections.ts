@@ -6,7 +6,7 @@ interface Connection {
   readonly socket: Socket
   /** Requests in the turn in which it was read last. */
   asked: number
-  /** Grows from one that was read, or opened, to the next. */
+  /** Grows from one that was opened, or could be read, to the next. */
   order: number
 }
 
@@ -19,8 +19,9 @@ interface Connection {
  * The process reads in one turn what has come on all connections. Thousands of requests may come in one packet, so hundreds of packets
  * would keep it from polling and sending for half a minute, and fill its memory, whatever these requests are answered. So after some
  * in a turn nothing more is read until the next one. The system reports in an order of its own what can be read: who always sends could
- * be the only one who is ever read. So after such a turn all connections wait, and only some are read in each that follows: first those
- * that asked for little when they were read last, of these who has waited for the longest.
+ * be the only one who is ever read. So after such a turn all connections wait, and only some are read in each that follows: those that
+ * have waited for the longest, as hundreds may ask for little without end; and those that asked for little when they were read last. Each
+ * of the two has a limit of its own, so that neither keeps the other from being read.
  */
 export function limitConnections(
   server: Server,
@@ -30,6 +31,8 @@ export function limitConnections(
   const open = new Map<Socket, Connection>()
   /** Those that are not to be read in this turn. */
   const waiting = new Set<Connection>()
+  /** Those that had waited for the longest, until each could be read: the next ones only then, since they may be reported first. */
+  let patient = new Set<Connection>()
   /** Paused here, and not since what they send cannot be taken: that must stay so. */
   const held = new Set<Socket>()
   let orders = 0
@@ -37,6 +40,7 @@ export function limitConnections(
     const { socket } = connection
     open.delete(socket)
     waiting.delete(connection)
+    patient.delete(connection)
     held.delete(socket)
     socket.destroy()
   }
@@ -52,13 +56,15 @@ export function limitConnections(
     socket.once('close', () => close(connection))
     // Node.js does so where it begins to read, and after each answer.
     socket.on('resume', () => {
-      if (waiting.has(connection) || inTurn >= inTurnMax) hold(socket)
+      if (waiting.has(connection) || inTurn[kindOf(connection)] >= inTurnMax) hold(socket)
     })
     if (open.size <= openMax) return
     for (const each of open.values()) if (!isAsking(each.socket)) return close(each)
   })
 
-  let inTurn = 0
+  const kindOf = (connection: Connection) => (patient.has(connection) ? 'patient' : 'others')
+  const none = { patient: 0, others: 0 }
+  let inTurn = { ...none }
   let asked = new Map<Connection, number>()
   let isPlanned = false
   const planEnd = () => {
@@ -67,36 +73,53 @@ export function limitConnections(
   }
   const turnEnds = () => {
     isPlanned = false
-    for (const [connection, count] of asked) Object.assign(connection, { asked: count, order: ++orders })
+    for (const [connection, count] of asked) connection.asked = count
+    for (const connection of new Set([...patient, ...asked.keys()])) {
+      if (!asked.has(connection) && held.has(connection.socket)) continue
+      connection.order = ++orders
+      patient.delete(connection)
+    }
     asked = new Map()
-    if (inTurn >= inTurnMax) for (const each of open.values()) waiting.add(each)
-    inTurn = 0
+    if (Math.max(inTurn.patient, inTurn.others) >= inTurnMax)
+      for (const each of open.values()) waiting.add(each)
+    inTurn = { ...none }
+    if (patient.size === 0) patient = new Set([...waiting].toSorted(byWait).slice(0, inTurnMax))
+    for (const each of patient) letThrough(each)
     let sum = 0
-    for (const each of [...waiting].toSorted(byTurn)) {
+    for (const each of [...waiting].toSorted(byAsks)) {
       sum += each.asked
       if (sum > inTurnMax && sum > each.asked) break
-      waiting.delete(each)
-      if (held.delete(each.socket)) each.socket.resume()
+      letThrough(each)
     }
     if (waiting.size > 0) planEnd()
+  }
+  const letThrough = (connection: Connection) => {
+    waiting.delete(connection)
+    if (held.delete(connection.socket)) connection.socket.resume()
   }
   return (socket) => {
     const connection = open.get(socket)
     if (connection === undefined) return
     planEnd()
-    inTurn += 1
+    const kind = kindOf(connection)
+    inTurn[kind] += 1
     asked.set(connection, (asked.get(connection) ?? 0) + 1)
-    if (inTurn === inTurnMax) for (const each of open.keys()) hold(each)
+    if (inTurn[kind] !== inTurnMax) return
+    for (const each of open.values()) if (kindOf(each) === kind) hold(each.socket)
   }
 }
 
-function byTurn(one: Connection, other: Connection): number {
-  return one.asked - other.asked || one.order - other.order
+function byAsks(one: Connection, other: Connection): number {
+  return one.asked - other.asked || byWait(one, other)
+}
+
+function byWait(one: Connection, other: Connection): number {
+  return one.order - other.order
 }
 
 /** Each takes 10 KB. */
 const openMax = 2_000
-/** Some dozens of milliseconds. */
-const inTurnMax = 500
+/** Of each of the two; both take some dozens of milliseconds. */
+const inTurnMax = 250
 /** Of who was not read yet: more than a client asks for that waits for answers, so that new ones hold up none that is known for little. */
 const unknownAsks = 50
