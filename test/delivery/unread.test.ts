@@ -47,7 +47,9 @@ it.each([
 ] as const)(
   'one alert shows nothing where no answer comes of %s, since that may be about the alert',
   async (_, own) => {
-    const { sender, queue } = await oneAlert(await own())
+    // Long enough for each attempt to come so far.
+    const config = { ...(await own()), timeout: '1s' }
+    const { sender, queue } = await oneAlert(config, 1_000)
     await until('given up on', async () => (await queue.getFailedCount()) === 1)
     expect(sender.states()[0]?.breaker).toBe('closed')
   },
@@ -130,7 +132,7 @@ async function rawPort(behaviour: RawBehaviour): Promise<number> {
 }
 
 /** A sink of that config and a single alert that it is to get, in attempts that follow each other at once. */
-async function oneAlert(config: { readonly type: string }) {
+async function oneAlert(config: { readonly type: string }, timeoutMs = 200) {
   const { queues, sender } = rig(server, ['desk'])
   const sink = createSink('desk', sinkConfigSchema.parse(config), {
     display: { timeZone: 'Asia/Tehran', calendar: 'both', language: 'en' },
@@ -138,7 +140,7 @@ async function oneAlert(config: { readonly type: string }) {
   onTestFinished(() => sink.close())
   const [target] = sink.targets
   await queues.enqueue([deliveryJob('desk', 1, target === undefined ? {} : { target })])
-  const retry = { attempts: 4, initialDelayMs: 20, maxDelayMs: 20 }
-  const running = sender([sink], { settings: { retry, timeoutMs: 200 }, tuning: { faultsToOpen: 3 } })
+  const retry = { attempts: 3, initialDelayMs: 20, maxDelayMs: 20 }
+  const running = sender([sink], { settings: { retry, timeoutMs }, tuning: { faultsToOpen: 3 } })
   return { sender: running, queue: queues.queue('desk') }
 }
