@@ -395,6 +395,23 @@ test('of thousands of connections on which nothing is asked for, the oldest are 
   for (const socket of sockets) socket.destroy()
 })
 
+test('thousands of requests of which the bodies do not come keep nobody else from being answered', async () => {
+  const { app, port, base } = await listen()
+  const count = () => promisify(app.server.getConnections.bind(app.server))()
+  const sockets: Socket[] = []
+  for (let wave = 1; wave <= 10; wave += 1) {
+    for (let each = 0; each < 200; each += 1) sockets.push(connect(port, '127.0.0.1').on('error', () => {}))
+    await until('all are connected', async () => (await count()) === sockets.length)
+  }
+  let begun = 0
+  app.server.on('request', () => (begun += 1))
+  const head = 'POST /nothing HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n'
+  for (const socket of sockets) socket.resume().write(head)
+  await until('all heads have come', () => begun === 2_000)
+  expect((await fetch(`${base}/healthz`)).status).toBe(200)
+  for (const socket of sockets) socket.destroy()
+})
+
 test('a client that leaves while its request waits, or is answered, keeps no other from being answered', async () => {
   const go = Promise.withResolvers<void>()
   let asked = 0

@@ -20,8 +20,8 @@ interface Connection {
  * would keep it from polling and sending for half a minute, and fill its memory, whatever these requests are answered. So after some
  * in a turn nothing more is read until the next one. The system reports in an order of its own what can be read: who always sends could
  * be the only one who is ever read. So after such a turn all connections wait, and only some are read in each that follows: those that
- * have waited for the longest, as hundreds may ask for little without end; and those that asked for little when they were read last. Each
- * of the two has a limit of its own, so that neither keeps the other from being read.
+ * asked for little when they were read last; and in every second one those that have waited for the longest, too, as hundreds may ask for
+ * little without end. Each of the two has a limit of its own, so that neither keeps the other from being read.
  */
 export function limitConnections(
   server: Server,
@@ -67,6 +67,7 @@ export function limitConnections(
   let inTurn = { ...none }
   let asked = new Map<Connection, number>()
   let isPlanned = false
+  let isForPatient = false
   const planEnd = () => {
     if (!isPlanned) setImmediate(turnEnds)
     isPlanned = true
@@ -83,8 +84,10 @@ export function limitConnections(
     if (Math.max(inTurn.patient, inTurn.others) >= inTurnMax)
       for (const each of open.values()) waiting.add(each)
     inTurn = { ...none }
-    if (patient.size === 0) patient = new Set([...waiting].toSorted(byWait).slice(0, inTurnMax))
-    for (const each of patient) letThrough(each)
+    isForPatient = !isForPatient
+    if (isForPatient && patient.size === 0)
+      patient = new Set([...waiting].toSorted(byWait).slice(0, inTurnMax))
+    if (isForPatient) for (const each of patient) letThrough(each)
     let sum = 0
     for (const each of [...waiting].toSorted(byAsks)) {
       sum += each.asked

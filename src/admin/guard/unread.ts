@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 export interface Unread {
   /** For every request, before it is looked at. */
   asked(request: IncomingMessage, response: ServerResponse): void
-  /** Whether a request on this connection is not answered yet, or its answer not taken. */
+  /** Whether a request that has come whole on this connection is not answered yet, or its answer not taken. */
   isAsking(socket: Socket): boolean
   /** Whether more answers were to be taken on its connection, when it came, than a client asks for that takes them. */
   isTooMuch(request: IncomingMessage): boolean
@@ -19,7 +19,7 @@ export interface Unread {
  * that is being answered: who reads is done before that.
  */
 export function keepFewUnread(): Unread {
-  const counts = new WeakMap<Socket, number>()
+  const unanswered = new WeakMap<Socket, Set<IncomingMessage>>()
   const tooMuch = new WeakSet<IncomingMessage>()
   /** In the order in which they began to have something. */
   const bytesOf = new Map<Socket, number>()
@@ -35,7 +35,6 @@ export function keepFewUnread(): Unread {
     sum += by
   }
   const forget = (socket: Socket) => change(socket, -(bytesOf.get(socket) ?? 0))
-  const countOf = (socket: Socket) => counts.get(socket) ?? 0
 
   const answer: Unread['answer'] = ({ socket }, response) => {
     // An answer behind others on its connection is not told when that is lost.
@@ -58,14 +57,15 @@ export function keepFewUnread(): Unread {
   return {
     asked(request, response) {
       const { socket } = request
-      counts.set(socket, countOf(socket) + 1)
-      response.once('close', () => counts.set(socket, countOf(socket) - 1))
-      if (countOf(socket) <= unansweredMax) return
+      const requests = unanswered.get(socket) ?? new Set()
+      unanswered.set(socket, requests.add(request))
+      response.once('close', () => requests.delete(request))
+      if (requests.size <= unansweredMax) return
       tooMuch.add(request)
       // What is refused is kept, too, until those before it are taken.
       answer(request, response)(refusedBytes)
     },
-    isAsking: (socket) => countOf(socket) > 0,
+    isAsking: (socket) => [...(unanswered.get(socket) ?? [])].some(({ complete }) => complete),
     isTooMuch: (request) => tooMuch.has(request),
     answer,
   }
