@@ -405,7 +405,8 @@ test('thousands of requests of which the bodies do not come keep nobody else fro
   }
   let begun = 0
   app.server.on('request', () => (begun += 1))
-  const head = 'POST /nothing HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n'
+  const head =
+    'POST /nothing HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n'
   for (const socket of sockets) socket.resume().write(head)
   await until('all heads have come', () => begun === 2_000)
   expect((await fetch(`${base}/healthz`)).status).toBe(200)
