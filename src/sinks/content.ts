@@ -81,6 +81,12 @@ export function smallPrint({ origin, heldBack }: Content): string[] {
   return heldBack === undefined ? [...origin] : [...origin, heldBack]
 }
 
+/** The same as one line, each part as `write` writes it. A dot would be one more zero of the number that is held back. */
+export function smallLine({ origin, heldBack, around }: Content, write: (part: string) => string): string {
+  const from = origin.map(write).join(' · ')
+  return heldBack === undefined ? from : from + betweenFacts(around) + write(heldBack)
+}
+
 /** What is known beside the headline, each with its label. */
 function factsOf(alert: Alert, display: Display, charsMax: number): Fact[] {
   const words = wordsOf(display)

@@ -8,7 +8,7 @@ import { chartFigure } from '../../src/sinks/chart/figure.ts'
 import { contentOf } from '../../src/sinks/content.ts'
 import { contextFacts } from '../../src/sinks/context-facts.ts'
 import { discordMessage } from '../../src/sinks/discord/message.ts'
-import { mailMessage } from '../../src/sinks/email/message.ts'
+import { digestMessage, mailMessage } from '../../src/sinks/email/message.ts'
 import { ntfyMessage } from '../../src/sinks/ntfy/message.ts'
 import { pagerDutyEvent } from '../../src/sinks/pagerduty/event.ts'
 import type { Parcel } from '../../src/sinks/sink.ts'
@@ -173,6 +173,25 @@ describe('context', () => {
         },
       ),
     )
+  })
+})
+
+const dotBesideDigit = /[۰-۹][\s\u200e\u200f\u2066-\u2069]{0,4}·|·[\s\u200e\u200f\u2066-\u2069]{0,4}[۰-۹]/g
+
+describe('in Persian', () => {
+  test('no message has a dot beside a digit, where it would read as one more zero', () => {
+    const parcel = { alert: persian, context: whole, heldBack: 12 }
+    const parties = { from: { name: '', address: 'a@example.com' }, to: 'b@example.com' }
+    const digest = digestMessage([parcel, parcel], parties, persianDisplay)
+    const shown = {
+      ...texts(parcel, persianDisplay),
+      ...{ footer: discordMessage(parcel, persianDisplay).embeds[0].footer.text },
+      ...{ digest: digest.text, digestHtml: digest.html },
+    }
+    const beside = Object.entries(shown).flatMap(([sink, text]) =>
+      [...text.replace(/<[^>]*>/g, '').matchAll(dotBesideDigit)].map(([found]) => [sink, found]),
+    )
+    expect(beside).toEqual([])
   })
 })
 

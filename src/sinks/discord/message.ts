@@ -3,7 +3,7 @@ import { cut, directionMark, isolate } from '../../alert/text/text.ts'
 import { given } from '../../lib/given.ts'
 import { withoutAutolinks } from '../autolinks.ts'
 import type { Picture } from '../chart/picture.ts'
-import { contentOf, type Line, smallPrint } from '../content.ts'
+import { contentOf, type Line, smallLine } from '../content.ts'
 import type { Parcel } from '../sink.ts'
 import { timestampOf } from '../timestamp.ts'
 
@@ -55,9 +55,7 @@ export function discordMessage(
         })),
         // A footer has no markup: a backslash in it would be shown.
         footer: {
-          text: smallPrint(content)
-            .map((part) => isolate(withoutAutolinks(part)))
-            .join(' · '),
+          text: smallLine(content, (part) => isolate(withoutAutolinks(part))),
         },
         ...given({ timestamp: timestampOf(parcel.alert) }),
         color,

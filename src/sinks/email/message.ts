@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Alert, alertKey } from '../../alert/alert.ts'
 import { type Display, displayDirection, localDay, titleOf } from '../../alert/text/display.ts'
-import { cut, type Direction, directionMark, isolate } from '../../alert/text/text.ts'
+import { betweenFacts, cut, type Direction, directionMark, isolate } from '../../alert/text/text.ts'
 import { countText, wordsOf } from '../../alert/text/words.ts'
 import { withoutAutolinks } from '../autolinks.ts'
 import type { Picture } from '../chart/picture.ts'
@@ -127,7 +127,7 @@ function entryLines(content: Content): string[] {
   return [
     line(title),
     ...why.map(line),
-    lineMark(around) + isolated(values),
+    lineMark(around) + isolated(values, betweenFacts(around)),
     ...(url === undefined ? [] : [url]),
   ]
 }
@@ -149,8 +149,8 @@ function fact(word: string, value: string, around: Direction): string {
   return `${lineMark(around)}${word}: ${isolate(withoutAutolinks(value))}`
 }
 
-function isolated(parts: readonly string[]): string {
-  return parts.map((part) => isolate(withoutAutolinks(part))).join(' · ')
+function isolated(parts: readonly string[], between = ' · '): string {
+  return parts.map((part) => isolate(withoutAutolinks(part))).join(between)
 }
 
 /** Mail programs start from left to right, so only the other direction needs its mark. */

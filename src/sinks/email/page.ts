@@ -87,10 +87,10 @@ function heldBackLine({ heldBack: text, around }: Content): Html {
 
 function origin({ origin: parts, around }: Content, display: Display): Html {
   const style = html`font-size:12px;line-height:1.6;overflow-wrap:anywhere;${faint}`
-  return html`<div class="ab-faint" dir="${around}" style="${style}">${wordsOf(display).source} ${dotted(parts)}</div>`
+  return html`<div class="ab-faint" dir="${around}" style="${style}">${wordsOf(display).source} ${parted(parts)}</div>`
 }
 
 /** Parts whose directions do not affect each other. */
-export function dotted(parts: readonly string[]): Html[] {
-  return parts.map((part, at) => html`${at === 0 ? '' : ' · '}<bdi>${withoutAutolinks(part)}</bdi>`)
+export function parted(parts: readonly string[], between: string | Html = ' · '): Html[] {
+  return parts.map((part, at) => html`${at === 0 ? '' : between}<bdi>${withoutAutolinks(part)}</bdi>`)
 }

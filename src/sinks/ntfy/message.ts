@@ -2,7 +2,7 @@ import type { Display } from '../../alert/text/display.ts'
 import { directionMark, isolate } from '../../alert/text/text.ts'
 import { wordsOf } from '../../alert/text/words.ts'
 import { withoutAutolinks } from '../autolinks.ts'
-import { contentOf, type Line, shortFacts, smallPrint } from '../content.ts'
+import { contentOf, type Line, shortFacts, smallLine } from '../content.ts'
 import type { Parcel } from '../sink.ts'
 
 const priorities = { min: 1, low: 2, default: 3, high: 4, max: 5 } as const
@@ -25,9 +25,7 @@ export function ntfyMessage(parcel: Parcel, display: Display, options: NtfyOptio
     ...own.map(({ word, value }) => `${mark}${word}: ${isolate(withoutAutolinks(value))}`),
     ...(known === undefined ? [] : [mark + withoutAutolinks(known)]),
     ...content.why.map(line),
-    `${mark}${wordsOf(display).source}: ${smallPrint(content)
-      .map((part) => isolate(withoutAutolinks(part)))
-      .join(' · ')}`,
+    `${mark}${wordsOf(display).source}: ${smallLine(content, (part) => isolate(withoutAutolinks(part)))}`,
   ]
   return {
     topic: options.topic,

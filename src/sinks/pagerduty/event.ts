@@ -3,7 +3,7 @@ import type { Display } from '../../alert/text/display.ts'
 import { cut, oneLine } from '../../alert/text/text.ts'
 import { contextWordsOf, wordsOf } from '../../alert/text/words.ts'
 import { given } from '../../lib/given.ts'
-import { contentOf, shortFacts, smallPrint } from '../content.ts'
+import { contentOf, shortFacts, smallLine } from '../content.ts'
 import type { Parcel } from '../sink.ts'
 import { timestampOf } from '../timestamp.ts'
 
@@ -39,7 +39,7 @@ export function pagerDutyEvent(
         ...facts,
         ...(known === undefined ? {} : { [contextWordsOf(display).market]: known }),
         ...(why === '' ? {} : { [wordsOf(display).why]: why }),
-        id: smallPrint(content).join(' · '),
+        id: smallLine(content, (part) => part),
       },
     },
     ...(content.url === undefined ? {} : { links: [{ href: content.url, text: wordsOf(display).open }] }),

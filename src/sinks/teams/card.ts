@@ -2,7 +2,7 @@ import type { Display } from '../../alert/text/display.ts'
 import { type Direction, directionMark, isolate } from '../../alert/text/text.ts'
 import { wordsOf } from '../../alert/text/words.ts'
 import { withoutAutolinks } from '../autolinks.ts'
-import { type Content, contentOf, type Line, smallPrint } from '../content.ts'
+import { type Content, contentOf, type Line, smallLine } from '../content.ts'
 import type { Parcel } from '../sink.ts'
 
 /**
@@ -50,9 +50,7 @@ function card(content: Content, display: Display): object {
       lines(
         [
           {
-            text: smallPrint(content)
-              .map((part) => isolate(withoutAutolinks(part)))
-              .join(' · '),
+            text: smallLine(content, (part) => isolate(withoutAutolinks(part))),
             isSubtle: true,
             size: 'Small',
           },

@@ -2,7 +2,7 @@ import type { Display } from '../../alert/text/display.ts'
 import { type Direction, directionMark, isolate } from '../../alert/text/text.ts'
 import { wordsOf } from '../../alert/text/words.ts'
 import { joiner, withoutAutolinks } from '../autolinks.ts'
-import { contentOf, type Line, smallPrint } from '../content.ts'
+import { contentOf, type Line, smallLine } from '../content.ts'
 import type { Parcel } from '../sink.ts'
 
 /**
@@ -18,9 +18,7 @@ export function telegramText(parcel: Parcel, display: Display, hasPicture = fals
     content.facts.map(({ word, value }) => `${mark(around)}${word}: ${isolate(text(value))}`),
     content.why.length === 0 ? [] : [`<blockquote>${content.why.map(line).join('\n')}</blockquote>`],
     [
-      `<i>${mark(around)}${wordsOf(display).source}: ${smallPrint(content)
-        .map((part) => isolate(text(part)))
-        .join(' · ')}</i>`,
+      `<i>${mark(around)}${wordsOf(display).source}: ${smallLine(content, (part) => isolate(text(part)))}</i>`,
     ],
   ]
   return paragraphs.flatMap((lines) => (lines.length === 0 ? [] : [lines.join('\n')])).join('\n\n')
