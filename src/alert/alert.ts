@@ -42,6 +42,12 @@ export function parseRow(source: string, raw: unknown): ParsedRow {
   return { ok: true, alert: { source, id, ...shown, firedAtMs: datedAt(firedAt) } }
 }
 
+/**
+ * The source of notices about the bridge itself. They go to the sinks of `operators`: no route, mute, throttle or silence is asked, so
+ * that nobody who holds alerts back is left without them.
+ */
+export const noticeSource = 'alert-bridge'
+
 /** What can name an alert for good. */
 function isAlertId(id: unknown): id is number {
   return typeof id === 'number' && Number.isSafeInteger(id) && id > 0

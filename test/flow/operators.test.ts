@@ -4,7 +4,7 @@ import type { LoadedConfig } from '../../src/config/load.ts'
 import type { InjectedFault } from '../../src/sandbox/sandbox.ts'
 import { breakerKey } from '../../src/store/keys.ts'
 import { buildApp, configOf, startApp } from '../support/app.ts'
-import { api, readiness } from '../support/bridge.ts'
+import { adminToken, api, readiness } from '../support/bridge.ts'
 import { letPass, passingClock } from '../support/clock.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
@@ -42,6 +42,36 @@ it('operators are notified once when a sink fails, once when it recovers, and ne
   )
   expect(desk.requests).toHaveLength(2)
   expect(idsOf(sick.requests).filter((id) => id.startsWith('alert-bridge.'))).toEqual([])
+}, 60_000)
+
+it('no silence or route decides where a notice goes, and neither page nor preview nor explanation says that one would', async () => {
+  const sandbox = await startSandbox()
+  const sick = await startWebhookReceiver({ answer: { status: 503 } })
+  const desk = await startWebhookReceiver()
+  const text = configText(`{ main: ${sourceText(sandbox.url)} }`, { sick: sick.url, desk: desk.url })
+  const { url } = await startApp(text.replace(':0" }', `:0", adminToken: ${adminToken} }`), quick)
+  const post = async (path: string, body: object) => {
+    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+    const answer = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+    return (await answer.json()) as { looked?: number }
+  }
+  const match = { kind: { glob: 'bridge.*' } }
+  expect(await post('/api/v1/silences', { match, for: '1h' })).toMatchObject({ data: { match } })
+  sandbox.fireMany(12)
+  const [notice] = await desk.received(1, 15_000)
+  expect(noticeOf(notice)).toMatchObject({ kind: 'bridge.sink_down' })
+  await until('all are seen', async () => (await post('/api/v1/silences/preview', { match })).looked === 12)
+  expect(await post('/api/v1/silences/preview', { match })).toMatchObject({ matching: 0, sample: [] })
+  const [name = ''] = idsOf(desk.requests)
+  const path = name.replace('alert-bridge.', 'alert-bridge/')
+  const page = await (await fetch(`${url}/alerts/${path}`)).text()
+  expect(page).toContain('Send again')
+  expect(page).not.toContain('/api/v1/silences')
+  const routes = await fetch(`${url}/api/v1/alerts/${path}/routes`)
+  expect([routes.status, await routes.json()]).toEqual([
+    409,
+    expect.objectContaining({ detail: expect.stringMatching(/is a notice .* operators/) }),
+  ])
 }, 60_000)
 
 it('operators get one notice of many dead letters, and one of a source that a person must mend', async () => {

@@ -1,4 +1,4 @@
-import { alertKey } from '../../alert/alert.ts'
+import { alertKey, noticeSource } from '../../alert/alert.ts'
 import { datedAt } from '../../alert/fired-at.ts'
 import { type Html, type HtmlPart, html } from '../../alert/text/html.ts'
 import type {
@@ -175,6 +175,8 @@ function replayCommand(name: string, sink: string): string {
   return `alert-bridge replay ${name} --sink ${sink}`
 }
 
-function silenceLike({ kind, symbol, ruleIds }: AlertStory, words: PageWords): Html {
+/** A notice is held back by no silence. */
+function silenceLike({ source, kind, symbol, ruleIds }: AlertStory, words: PageWords): HtmlPart {
+  if (source === noticeSource) return null
   return silenceButton(words.silence, { symbol: symbol ?? '', kind, rule: ruleIds[0] ?? '' }, words)
 }

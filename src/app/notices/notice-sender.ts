@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { localSentences } from '../../admin/own-instants.ts'
-import { parseRow } from '../../alert/alert.ts'
+import { noticeSource, parseRow } from '../../alert/alert.ts'
 import type { SinkQueues } from '../../delivery/queue/queues.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { isRedisAway } from '../../store/connection/redis-errors.ts'
 import type { NoticeStore } from '../../store/operators/notices.ts'
 import { madeAtMs, type UnsentNotice } from '../../store/operators/unsent-notices.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import { type Notice, noticeRow, noticeSource } from './notices.ts'
+import { type Notice, noticeRow } from './notices.ts'
 
 interface NoticeSenderOptions {
   /** The config in force. */

@@ -4,8 +4,6 @@ import { formatDuration } from '../../lib/duration.ts'
  * Notices to operators about the bridge itself, as alerts of the source `alert-bridge`: they go through the same queues
  * and sinks as every other alert, with the same retries and records. Pure.
  */
-export const noticeSource = 'alert-bridge'
-
 export type Notice =
   | { readonly kind: 'sink_down' | 'sink_up'; readonly sink: string; readonly reason: string }
   | { readonly kind: 'dead_letters'; readonly sink: string; readonly count: number; readonly sinceMs: number }

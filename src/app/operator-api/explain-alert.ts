@@ -1,5 +1,5 @@
 import type { ExplanationView } from '../../admin/views/delivery-view.ts'
-import { type Alert, alertKey, parseRow } from '../../alert/alert.ts'
+import { type Alert, alertKey, noticeSource, parseRow } from '../../alert/alert.ts'
 import { ruleFacts } from '../../alert/match/fields.ts'
 import { inTurns } from '../../alert/match/turns.ts'
 import { route } from '../../alert/route.ts'
@@ -13,7 +13,7 @@ import { isoOf } from './views.ts'
 /**
  * Which routes of the config in force would take an alert that has a record, with the silences and rules of now, and why the others
  * would not; undefined where nothing is kept of it. Throttles are not asked: they would count it. Throws a UserError where comparing takes
- * too long.
+ * too long, and for a notice, since no route decides where one goes.
  */
 export async function explainAlert(
   config: ActiveConfig,
@@ -22,6 +22,7 @@ export async function explainAlert(
 ): Promise<ExplanationView | undefined> {
   const alert = await storedAlert(config, about)
   if (alert === undefined) return undefined
+  if (alert.source === noticeSource) throw new UserError(noticeText(alertKey(alert)))
   const { routes, sinks } = config.config
   const [silences, rules] = await Promise.all([
     config.routing.silences.list(atMs),
@@ -45,6 +46,9 @@ export async function explainAlert(
     text: explainText({ alert, routing, routes, sinks: Object.keys(sinks), atMs, asked: true }),
   }
 }
+
+const noticeText = (name: string) =>
+  `${name} is a notice of the bridge itself: it goes to the sinks of operators, whatever routes and silences say.`
 
 /** Less than an answer may take, so that it says what was slow. */
 const comparingMs = 7_000

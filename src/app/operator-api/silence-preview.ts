@@ -1,5 +1,5 @@
 import type { SilencePreview } from '../../admin/ports.ts'
-import { type Alert, alertKey, parseRow } from '../../alert/alert.ts'
+import { type Alert, alertKey, noticeSource, parseRow } from '../../alert/alert.ts'
 import { fromJobData } from '../../alert/job.ts'
 import { ruleFacts } from '../../alert/match/fields.ts'
 import type { RuleLookup } from '../../alert/match/match.ts'
@@ -81,8 +81,8 @@ async function alertsSince<T>(
       if (done) left.delete(jobs)
       for (const alert of value ?? []) {
         const key = alertKey(alert)
-        // Of an alert for several sinks, once.
-        if (!known.has(key)) known.set(key, await read(alert))
+        // Of an alert for several sinks, once; a notice is held back by no silence.
+        if (!known.has(key) && alert.source !== noticeSource) known.set(key, await read(alert))
       }
     }
   return { found: [...known.values()], isAll: left.size === 0 }

@@ -1,11 +1,10 @@
 import { setImmediate as untilOthersRan } from 'node:timers/promises'
 import type { StoredAlert, StoredAlertPage, StoredAlertQuery } from '../../admin/views/delivery-view.ts'
-import { alertOfKey } from '../../alert/alert.ts'
+import { alertOfKey, noticeSource } from '../../alert/alert.ts'
 import { readCursor, searchPlace, writeCursor } from '../../delivery/records/cursor.ts'
 import { type FoundAlert, openReader } from '../../delivery/records/search.ts'
 import { given } from '../../lib/given.ts'
 import type { ActiveConfig } from '../active-config.ts'
-import { noticeSource } from '../notices/notices.ts'
 import { readerOptions } from './delivery-search.ts'
 import { isoOf } from './views.ts'
 
