@@ -86,6 +86,7 @@ export function connectDaemon(options: DaemonOptions): Daemon {
     path: string,
     { body, key }: { readonly body?: unknown; readonly key?: string } = {},
   ): Promise<KeyedAnswer> => {
+    const own = authorization(method)
     const response = await fetch(`${base}${path}`, {
       method,
       signal: AbortSignal.timeout(callTimeoutMs),
@@ -93,7 +94,7 @@ export function connectDaemon(options: DaemonOptions): Daemon {
       dispatcher,
       headers: {
         accept: 'application/json',
-        ...authorization(method),
+        ...own,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...(key === undefined ? {} : { 'idempotency-key': key }),
       },
@@ -114,6 +115,8 @@ export function connectDaemon(options: DaemonOptions): Daemon {
       )
     })
     if (!response.ok) {
+      // The bridge's own sentence names a header.
+      if (response.status === 401 && !('authorization' in own)) throw new UserError(noTokenText)
       const refusal = refusalOf(answer) ?? `The bridge answered ${response.status}.`
       // The request with this key that was sent before is not answered yet.
       const isRunning = key !== undefined && response.status === 409 && response.headers.has('retry-after')
@@ -137,6 +140,9 @@ export function connectDaemon(options: DaemonOptions): Daemon {
     remove: (path) => call('DELETE', path),
   }
 }
+
+const noTokenText =
+  "This needs the admin token (http.adminToken of the bridge's config): give it by --token, or in ALERT_BRIDGE_TOKEN."
 
 /** Many times a page of a list. What says that it is a bridge may be none, and send without an end. */
 const answerBytesMax = 100 * 1_024 * 1_024
