@@ -65,7 +65,10 @@ export function keepFewUnread(): Unread {
       // What is refused is kept, too, until those before it are taken.
       answer(request, response)(refusedBytes)
     },
-    isAsking: (socket) => [...(unanswered.get(socket) ?? [])].some(({ complete }) => complete),
+    isAsking(socket) {
+      for (const { complete } of unanswered.get(socket) ?? []) if (complete) return true
+      return false
+    },
     isTooMuch: (request) => tooMuch.has(request),
     answer,
   }
