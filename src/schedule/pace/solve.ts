@@ -166,21 +166,24 @@ export function cheapest(
   const costs = new Float64Array(times.length)
   let first = last
   for (let from = last - 1; from >= 0; from--) {
-    let best = Number.POSITIVE_INFINITY
     const at = times[from] ?? 0
     const [mass, moment] = [masses[from] ?? 0, moments[from] ?? 0]
-    for (let to = from + 1; to <= last; to++) {
+    let [best, next] = [Number.POSITIVE_INFINITY, last]
+    let to = from + 1
+    while (to <= last && (times[to] ?? 0) - at < shortest) to++
+    // Half of what a decision takes goes into this loop where announcements are followed.
+    for (; to <= last; to++) {
       const end = times[to] ?? 0
-      if (end - at < shortest) continue
       if (end - at > longest && best < Number.POSITIVE_INFINITY) break
-      const waiting = end * ((masses[to] ?? 0) - mass) - ((moments[to] ?? 0) - moment)
-      if (waiting + price >= best) break
-      const cost = waiting + price + (costs[to] ?? 0)
+      const paid = end * ((masses[to] ?? 0) - mass) - ((moments[to] ?? 0) - moment) + price
+      if (paid >= best) break
+      const cost = paid + (costs[to] ?? 0)
       if (cost >= best) continue
       best = cost
-      if (from === 0) first = to
+      next = to
     }
     costs[from] = best
+    first = next
   }
   return times[first] ?? 0
 }
