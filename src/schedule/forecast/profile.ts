@@ -71,7 +71,7 @@ export function addLate(profile: Profile, row: number, bin: number, share: numbe
 /** Alerts that are still remembered, each with what its age leaves of it. */
 export function learnedAlerts(profile: Profile): number {
   let sum = 0
-  for (const row of profile.rows) for (const count of row) sum += count
+  for (const row of profile.rows) for (let bin = 0; bin < row.length; bin++) sum += row[bin] ?? 0
   return sum / 1_000
 }
 
