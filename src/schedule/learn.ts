@@ -90,11 +90,12 @@ export function learnPoll(
   const current = events.filter((at) => at >= sinceMs || sinceMs === fromMs)
   if (expectation && sinceMs === fromMs) {
     for (const at of current) judge(memory, expectation, at)
-    spendUntil(memory.family, expectation.paces, poll.atMs, expectation.following?.spentUntil(poll.atMs))
-    if (isPlanned)
-      noteWaits(memory.guard, expectation.forecast.day, memory.family.unitsPerDay, {
-        ...{ fromMs, atMs: poll.atMs, firedAtMs: fired, readableMs: readable },
-      })
+    const { paces, following } = expectation
+    // Where polls follow, the next decision takes what is left of the units in place of any count.
+    const spent = following && (memory.announced.follows ? 0 : following.spentUntil(poll.atMs))
+    spendUntil(memory.family, paces, poll.atMs, spent)
+    const waited = { fromMs, atMs: poll.atMs, firedAtMs: fired, readableMs: readable }
+    if (isPlanned) noteWaits(memory.guard, expectation.forecast.day, memory.family.unitsPerDay, waited)
   }
   let profileChanged = false
   for (const at of events) if (countEvent(memory, options, at)) profileChanged = true

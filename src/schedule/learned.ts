@@ -129,9 +129,13 @@ class LearnedSchedule implements Schedule {
     if (announced.rules.length === 0) return undefined
     // Where polls follow, and where nobody has counted yet, what is left for them is what is left.
     if (announced.follows || family.followingLeft === null) family.followingLeft = moment.budget.unitsLeft
-    if (this.#evaluations?.startMs !== moment.budget.day.startMs)
-      this.#evaluations = evaluationDay(announced, expectation.forecast)
-    const { following, decision } = followAnnounced(announced, this.#evaluations, moment)
+    const { fromMs } = moment.paces.outlook
+    const known = this.#evaluations
+    // The clock may have been set back to an hour that was over.
+    const isPlanned = known?.startMs === moment.budget.day.startMs && known.firstStepMs <= fromMs
+    const day = isPlanned ? known : evaluationDay(announced, expectation.forecast, fromMs)
+    this.#evaluations = day
+    const { following, decision } = followAnnounced(announced, day, moment)
     this.#expectation = { ...expectation, following }
     return decision
   }

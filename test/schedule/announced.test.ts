@@ -195,7 +195,26 @@ describe('announced evaluations', () => {
       ...{ memory: 'restored', announced: null },
     })
   })
+
+  it('are planned anew where the clock is set back to an hour that was over', () => {
+    const options = benchOptions(1_000)
+    const day = budgetDay(learnedAtMs(schedule) + dayMs / 2, options)
+    const budget = { unitsPerDay: 1_000, unitsLeft: 60, day }
+    const poll = { ok: true, firedAtMs: [], pages: 1, pagesLeft: 'none' } as const
+    const setBack = createSchedule(options, schedule.snapshot())
+    const lastHourMs = day.endMs - 60 * minuteMs
+    for (const atMs of [lastHourMs + 5 * minuteMs, lastHourMs - 25 * minuteMs]) {
+      setBack.observe({ ...poll, atMs })
+      const restarted = createSchedule(options, setBack.snapshot())
+      expect(setBack.next(atMs, budget)).toEqual(restarted.next(atMs, budget))
+      expect(learnedAtMs(setBack)).toBe(atMs)
+    }
+  })
 })
+
+function learnedAtMs(schedule: Schedule): number {
+  return (schedule.snapshot() as { recent: { atMs: number } }).recent.atMs
+}
 
 describe('a reading of the rules', () => {
   const rule = (nextMs: number | null, lastMs: number | null) => ({ id: '7', name: null, nextMs, lastMs })

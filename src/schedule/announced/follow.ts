@@ -80,12 +80,12 @@ export function followSpans({
   const demands: number[] = []
   const stepEnds: boolean[] = []
   const stepMs = stepSeconds * 1_000
-  for (let at = Math.floor((fromMs - day.startMs) / stepMs); at < day.steps.length; at++) {
+  for (let at = Math.floor((fromMs - day.firstStepMs) / stepMs); at < day.steps.length; at++) {
     const step = day.steps[at]
     if (!step) continue
-    const stepFromMs = Math.max(fromMs, day.startMs + at * stepMs)
-    const stepEndMs = Math.min(endMs, day.startMs + (at + 1) * stepMs)
-    const left = (stepEndMs - stepFromMs) / (stepEndMs - (day.startMs + at * stepMs))
+    const stepFromMs = Math.max(fromMs, day.firstStepMs + at * stepMs)
+    const stepEndMs = Math.min(endMs, day.firstStepMs + (at + 1) * stepMs)
+    const left = (stepEndMs - stepFromMs) / (stepEndMs - (day.firstStepMs + at * stepMs))
     for (const level of step.levels) {
       seconds.push(left * level.seconds)
       demands.push(level.root)
@@ -111,13 +111,10 @@ function followPace(
 function spentUntil(view: View, scale: number, untilMs: number): number {
   const { day, fromMs, endMs } = view
   const seconds = Math.max(0, Math.min(untilMs, endMs) - fromMs) / 1_000
+  const rates = broughtFrom(day, Math.floor((fromMs - day.startMs) / 1_000), Math.ceil(seconds))
   let spent = 0
-  for (const [at, brought] of broughtFrom(
-    day,
-    Math.floor((fromMs - day.startMs) / 1_000),
-    Math.ceil(seconds),
-  ).entries())
-    spent += followPace(view, scale, fromMs + at * 1_000, brought) * Math.min(1, seconds - at)
+  for (let at = 0; at < rates.length; at++)
+    spent += followPace(view, scale, fromMs + at * 1_000, rates[at]) * Math.min(1, seconds - at)
   return spent
 }
 
@@ -148,7 +145,8 @@ function nextFollowing(view: View, scale: number, { earliestMs, latestMs }: Boun
   const other = day.otherShare * rateAt(fromMs)
   const busy = (limits.floor / scale) ** 2
   const points: Points = { times: [0], masses: [0], moments: [0] }
-  const busySeconds = rates.reduce((count, rate) => count + (rate + other > busy ? 1 : 0), 0)
+  let busySeconds = 0
+  for (let second = 0; second < rates.length; second++) if ((rates[second] ?? 0) + other > busy) busySeconds++
   const busyStep = Math.ceil(busySeconds / busyPointsMax)
   let [mass, moment, skipped] = [0, 0, 0]
   for (let second = 0; second < rates.length; second++) {
@@ -177,9 +175,11 @@ export interface EvaluationDay {
   readonly startMs: number
   /** The expected alerts of the evaluations of each second of the day, and of an hour beyond it. */
   readonly brought: Float32Array
-  readonly density: readonly number[]
+  readonly density: Float64Array
   readonly otherShare: number
+  /** The hours from `firstStepMs` on: those before it are over, and would cost half of the time that a day takes. */
   readonly steps: readonly Step[]
+  readonly firstStepMs: number
 }
 
 /** One hour. Its seconds with expected alerts are grouped by how many are expected; all others are quiet. */
@@ -217,7 +217,12 @@ export function likelihoodAt({ day, halfHours, meanRate }: DayForecast, atMs: nu
   return clamp((halfHours.rates[half] ?? 0) / Math.max(1e-12, meanRate), likelihoodMin, likelihoodMax)
 }
 
-export function evaluationDay({ rules, inUse }: Announced, forecast: DayForecast): EvaluationDay {
+/** `fromMs`: what was before this instant of the day is not planned any more. */
+export function evaluationDay(
+  { rules, inUse }: Announced,
+  forecast: DayForecast,
+  fromMs = forecast.day.startMs,
+): EvaluationDay {
   const { startMs, endMs } = forecast.day
   const seconds = Math.ceil((endMs - startMs) / 1_000)
   const brought = new Float32Array(seconds + beyondSeconds)
@@ -233,17 +238,19 @@ export function evaluationDay({ rules, inUse }: Announced, forecast: DayForecast
       brought[second] = (brought[second] ?? 0) + rule.rate * likelihood
     }
   }
-  const { density, otherShare } = inUse
-  const rates = broughtFrom({ brought, density }, 0, seconds)
+  const { otherShare } = inUse
+  const density = Float64Array.from(inUse.density)
+  const first = Math.floor((fromMs - startMs) / 1_000 / stepSeconds) * stepSeconds
+  const rates = broughtFrom({ brought, density }, first, seconds - first)
   const busy = busyPart * forecast.meanRate
   const steps: Step[] = []
-  for (let from = 0; from < seconds; from += stepSeconds) {
+  for (let from = first; from < seconds; from += stepSeconds) {
     const until = Math.min(seconds, from + stepSeconds)
     const levels = Array.from({ length: levelCount }, (): Level => ({ seconds: 0, root: 0, alerts: 0 }))
     let quietSeconds = until - from
     const other = otherShare * (forecast.meanRate * likelihoodAt(forecast, startMs + from * 1_000))
     for (let second = from; second < until; second++) {
-      const rate = rates[second] ?? 0
+      const rate = rates[second - first] ?? 0
       if (rate < busy) continue
       let place = 0
       // A logarithm of each of a day's seconds would be most of what this takes.
@@ -258,7 +265,7 @@ export function evaluationDay({ rules, inUse }: Announced, forecast: DayForecast
     for (const level of levels) level.root /= Math.max(1, level.seconds)
     steps.push({ levels: levels.filter((level) => level.seconds > 0), quietSeconds })
   }
-  return { startMs, brought, density, otherShare, steps }
+  return { startMs, brought, density, otherShare, steps, firstStepMs: startMs + first * 1_000 }
 }
 
 /** Expected alerts a second at an instant, from announced evaluations. */
@@ -279,13 +286,12 @@ function broughtFrom(
   seconds: number,
 ): Float64Array {
   const rates = new Float64Array(seconds + delaySeconds)
-  const chances = Float64Array.from(density)
   const length = Math.min(seconds, brought.length - from)
   for (let second = Math.max(-delaySeconds, -from); second < length; second++) {
     const alerts = brought[from + second] ?? 0
     if (alerts === 0) continue
     for (let delay = Math.max(0, -second); delay < delaySeconds; delay++)
-      rates[second + delay] = (rates[second + delay] ?? 0) + alerts * (chances[delay] ?? 0)
+      rates[second + delay] = (rates[second + delay] ?? 0) + alerts * (density[delay] ?? 0)
   }
   return rates.subarray(0, seconds)
 }
