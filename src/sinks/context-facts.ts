@@ -2,7 +2,7 @@ import type { AlertContext, ContextName, ReadingNames } from '../alert/context.t
 import { property } from '../alert/json/json.ts'
 import { numberOf, readField, readNumber, readPrice, readText } from '../alert/readings.ts'
 import { clockTime, type Display, displayDirection, localDay, shortDay } from '../alert/text/display.ts'
-import { betweenParts, cut, directionMark, directionOf, oneLine } from '../alert/text/text.ts'
+import { betweenParts, closed, cut, directionMark, directionOf, oneLine } from '../alert/text/text.ts'
 import { contextWordsOf } from '../alert/text/words.ts'
 import { closesOf, dayOf, marketDay, sessionsOf } from './chart/series.ts'
 import { numberText as number, percentText, roundedText, withUnit } from './figures.ts'
@@ -79,11 +79,8 @@ function turned(line: string, display: Display): string {
   return directionOf(first, direction) === direction ? line : directionMark(direction) + line
 }
 
-/** A name from outside, closed by a mark of direction: the text after it is shown after it. */
 function named(name: string, charsMax: number, display: Display): string {
-  const shown = cut(oneLine(name), charsMax)
-  const direction = displayDirection(display)
-  return directionOf(shown, direction) === direction ? shown : shown + directionMark(direction)
+  return closed(cut(oneLine(name), charsMax), displayDirection(display))
 }
 
 const valueCharsMax = 120

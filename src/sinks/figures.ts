@@ -1,7 +1,7 @@
 import type { ReadingNames } from '../alert/context.ts'
 import { readText } from '../alert/readings.ts'
-import type { Display } from '../alert/text/display.ts'
-import { cut, oneLine } from '../alert/text/text.ts'
+import { type Display, displayDirection } from '../alert/text/display.ts'
+import { closed, cut, oneLine } from '../alert/text/text.ts'
 import { unitWord } from '../alert/text/words.ts'
 
 /** Figures of an alert's context in the reader's digits. One whose unit is not known has none: rial and toman differ by ten. */
@@ -34,7 +34,8 @@ export function percentText(
 
 export function withUnit(text: string, record: unknown, names: ReadingNames, display: Display): string {
   const unit = readText(record, 'unit', names)
-  return unit === undefined ? text : `${text} ${unitWord(cut(oneLine(unit), unitCharsMax), display)}`
+  if (unit === undefined) return text
+  return `${text} ${closed(unitWord(cut(oneLine(unit), unitCharsMax), display), displayDirection(display))}`
 }
 
 export function formatted(value: number, { language }: Display, options: Intl.NumberFormatOptions): string {

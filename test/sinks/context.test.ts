@@ -207,6 +207,16 @@ describe('a figure', () => {
     expect(facts({ price: { last: '5230', unit: 'rial' } })).toEqual([])
   })
 
+  test('is turned around by no unit of the other language: what stands behind it is shown behind it', () => {
+    const price = (unit: string) => contextOf({ price: { last: 5_230, changePercent: 1.36, unit } })
+    const shown = (unit: string, display: Display) =>
+      contextFacts(price(unit), display, { firedAtMs: persian.firedAtMs }).map(({ value }) => value)
+    expect(shown('ریال', englishDisplay)).toEqual(['\u200e5,230 ریال\u200e (+1.36%) · 09:00:06'])
+    expect(shown('IRR', persianDisplay)).toEqual(['\u200f۵٬۲۳۰ IRR\u200f (\u200e+۱٫۳۶٪)، ۰۹:۰۰:۰۶'])
+    expect(shown('rial', englishDisplay)).toEqual(['5,230 rial (+1.36%) · 09:00:06'])
+    expect(shown('rial', persianDisplay)).toEqual(['۵٬۲۳۰ ریال (\u200e+۱٫۳۶٪)، ۰۹:۰۰:۰۶'])
+  })
+
   test('is read from a number that was spelled in another way, and is none where JavaScript has none', () => {
     const price = (last: string) => parseJson(`{"last":${last}}`)
     expect(facts({ price: price('5230.50') })).toEqual(['Last price: 5,230.5'])

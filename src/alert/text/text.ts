@@ -98,6 +98,11 @@ export function directionMark(direction: Direction): string {
   return direction === 'rtl' ? rightToLeftMark : leftToRightMark
 }
 
+/** A text from outside in a line of this direction, closed by its mark: what stands after it is shown after it. */
+export function closed(text: string, direction: Direction): string {
+  return directionOf(text, direction) === direction ? text : text + directionMark(direction)
+}
+
 /** Between two parts of a figure. Beside Persian digits the dot of English lines reads as one more zero. */
 export function betweenParts(direction: Direction): string {
   return direction === 'rtl' ? '، ' : ' · '
