@@ -2,7 +2,7 @@ import type { Alert } from '../../alert/alert.ts'
 import type { ReadingNames } from '../../alert/context.ts'
 import { readNumber, readText } from '../../alert/readings.ts'
 import { type Display, displayDirection, shortDay } from '../../alert/text/display.ts'
-import { betweenParts, cut, type Direction, directionMark, oneLine } from '../../alert/text/text.ts'
+import { betweenParts, closed, cut, type Direction, directionMark, oneLine } from '../../alert/text/text.ts'
 import { chartText, contextWordsOf } from '../../alert/text/words.ts'
 import { formatted, numberText, withUnit } from '../figures.ts'
 import type { Parcel } from '../sink.ts'
@@ -72,7 +72,7 @@ export function chartFigure({ alert, context }: Parcel, display: Display): Chart
     days: daysOf(sessions, display),
     alertAt: alertSession(alert, sessions),
     level: level === undefined ? undefined : { at: level, text: numberText(level, display) },
-    alt: chartText(display, { symbol, count, range }),
+    alt: chartText(display, { symbol: closed(symbol, direction), count, range }),
   }
 }
 

@@ -31,6 +31,13 @@ describe('a chart', () => {
     )
   })
 
+  it('is described so that a symbol of the other language does not take the number behind it to its other side', () => {
+    const altOf = (symbol: string, display: Display) => figureOf({ points }, { symbol }, display)?.alt
+    expect(altOf('فولاد', englishDisplay)).toBe('Price chart of فولاد\u200e: 6 sessions, 4,870–5,230')
+    expect(altOf('XAU_USD', persianDisplay)).toBe('نمودار قیمت XAU_USD\u200f: ۶ جلسه، ۴٬۸۷۰–۵٬۲۳۰')
+    expect(altOf('XAU_USD', englishDisplay)).toBe('Price chart of XAU_USD: 6 sessions, 4,870–5,230')
+  })
+
   it('has a gap where nothing was traded or no price is known', () => {
     const record = { points: [...points, { date: '2026-11-22', close: null }, ...points] }
     expect(figureOf(record)?.sessions.map(({ close }) => close)).toEqual([...closes, undefined, ...closes])
