@@ -125,6 +125,10 @@ const times: Readonly<Record<string, Times>> = {
       [`circuit_open{${sink}}`]: '0x500',
     },
   },
+  AlertBridgeSinkTakesNothing: {
+    firesAt: 40,
+    series: { [waiting]: once, [sends('delivered')]: '1x500', [`circuit_open{${sink}}`]: '0x500' },
+  },
   AlertBridgeSinkStuck: { firesAt: 15, series: { [`sink_stuck{${sink}}`]: once } },
   AlertBridgeQueueGrows: { firesAt: 46, series: { [waiting]: '0x15 86+1x400' } },
   AlertBridgeSinkPaused: {
