@@ -829,6 +829,17 @@ describe('the page lives', () => {
     expect(await page.locator('#live-new').isVisible()).toBe(false)
   })
 
+  it('of more new alerts than a page has it is not said that they are so few', async () => {
+    const { url, sandbox, some } = await rig(204, { history: 40 })
+    await some('delivered', 40)
+    const { page } = await open(url, { height: 500 })
+    await page.locator('.alerts > li').nth(20).scrollIntoViewIfNeeded()
+    sandbox.fireMany(59)
+    await page.getByRole('button', { name: '59 new', exact: true }).waitFor()
+    sandbox.fireMany(80)
+    await page.getByRole('button', { name: '60+ new', exact: true }).waitFor()
+  })
+
   it.each<[string, (page: Page) => Promise<unknown>]>([
     ['text is selected', (page) => page.locator('.alerts > li').nth(15).locator('.title').selectText()],
     ['updates are paused', (page) => page.getByRole('button', { name: 'Pause updates' }).click()],

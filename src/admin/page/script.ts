@@ -76,12 +76,14 @@ export const script = `(() => {
     const isRead = isSamePage && list && next && list.getBoundingClientRect().top < -40
     const known = new Set([...(list?.children ?? [])].map(keyOf))
     const fresh = isRead ? [...next.children].filter((each) => !known.has(keyOf(each))).length : 0
+    const count = next?.children.length
     if (fresh > 0) {
       const news = new Map([...next.children].map((each) => [keyOf(each), each]))
       next.replaceChildren(...[...list.children].map((each) => news.get(keyOf(each)) ?? each.cloneNode(true)))
     }
     newButton.hidden = fresh === 0
-    newButton.textContent = fill(words.fresh, fresh)
+    // Where a page has none that was there, there are more than it has.
+    newButton.textContent = fill(words.fresh, fresh < count ? fresh : figure(fresh) + '+')
   }
   /** The browser says nothing of a page that came without being loaded: who hears it is told what the link, Back or the search led to. */
   const placeText = () => {
