@@ -1,9 +1,8 @@
 import type { LagView, SourceView, StatusFacts } from '../admin/views/status-view.ts'
 import type { LaneState } from '../delivery/sender.ts'
-import { toError } from '../lib/errors.ts'
 import { within } from '../lib/time-limit.ts'
 import { budgetDay } from '../schedule/budget.ts'
-import { redisErrorText } from '../store/connection/redis-errors.ts'
+import { failureText } from '../store/connection/redis.ts'
 import { probeKey } from '../store/keys.ts'
 import { createBreakerStore } from '../store/sink/breakers.ts'
 import { thisProcess } from '../store/source/lease.ts'
@@ -128,7 +127,7 @@ async function redisError({ tools, active }: StatusDeps): Promise<string | undef
   const probe = tools.redis.commands.exists(probeKey(active.config.redis.prefix))
   return within(pingTimeoutMs, 'an answer of Redis', probe).then(
     () => undefined,
-    (thrown: unknown) => redisErrorText(toError(thrown)),
+    (thrown: unknown) => failureText(tools.redis.commands, thrown),
   )
 }
 

@@ -13,7 +13,7 @@ import {
   waitForRedis,
 } from '../../src/store/connection/redis.ts'
 import { startApp } from '../support/app.ts'
-import { adminToken, bridgeConfig, leftToSend } from '../support/bridge.ts'
+import { adminToken, bridgeConfig, leftToSend, readiness } from '../support/bridge.ts'
 import { badServers, testAuthority, testServer } from '../support/certificates.ts'
 import { clusterPorts, giveSlots } from '../support/cluster.ts'
 import { captureLog } from '../support/log.ts'
@@ -100,6 +100,28 @@ describe('a login beside the address reaches a Redis that asks for it', () => {
       await until(`${right} is missed`, async () => (await refusals()).includes(right.slice(1)))
     }
   })
+})
+
+it('a login that Redis refuses while the bridge runs is named by readiness and once by the log, until it is right again', async () => {
+  const server = await started([])
+  const admin = server.client()
+  const grant = (password: string) =>
+    admin.call('ACL', 'SETUSER', 'bridge', 'reset', 'on', `>${password}`, '~*', '&*', '+@all')
+  await grant('pw')
+  const [{ url: feed }, hook] = [await startSandbox({ history: 1 }), await startWebhookReceiver()]
+  onTestFinished(() => hook.stop())
+  const redis = { url: server.url.replace('unix://', 'unix://bridge:pw@') }
+  const { url, lines } = await startApp(bridgeConfig({ redis, feed, sinks: { hook: hook.url } }))
+  await until('it is ready', async () => (await readiness(url)) === 'ok')
+  await grant('another')
+  await admin.call('CLIENT', 'KILL', 'USER', 'bridge')
+  await until('readiness names it', async () => (await readiness(url)).includes('WRONGPASS'))
+  const refused = lines.filter(({ msg }) => msg === 'Redis refuses the connection')
+  expect(refused).toEqual([
+    expect.objectContaining({ level: 'warn', reason: expect.stringMatching(/^WRONGPASS/) }),
+  ])
+  await grant('pw')
+  await until('it is ready again', async () => (await readiness(url)) === 'ok')
 })
 
 describe('a database of its own', () => {

@@ -11,11 +11,13 @@ export function replyText(message: string): string {
 
 const scriptPlace = /^(ERR Error running script \(call to \w+\): @user_script:\d+: )?(@user_script: \d+: )-?/
 
+export const notConnectedText = 'not connected'
+
 /** What a person may read of an error from Redis: never the arguments of a command (a password, a job). */
 export function redisErrorText(thrown: unknown): string {
   const error = toError(thrown)
   const cause = 'lastNodeError' in error ? toError(error.lastNodeError) : error
-  if (notConnected.test(cause.message)) return 'not connected'
+  if (notConnected.test(cause.message)) return notConnectedText
   if (noAnswer.test(cause.message)) return 'no answer in time'
   const [text] = replyText(cause.message).split(/, with args beginning with/i)
   return text?.slice(0, 200) || cause.name

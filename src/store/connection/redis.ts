@@ -6,7 +6,7 @@ import { toError, UserError } from '../../lib/errors.ts'
 import { within } from '../../lib/time-limit.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { openCluster } from './cluster.ts'
-import { isRedisAway, redisErrorText } from './redis-errors.ts'
+import { isRedisAway, notConnectedText, redisErrorText } from './redis-errors.ts'
 import {
   describeTarget,
   driverOptions,
@@ -224,6 +224,15 @@ function sentinelTls(tls: RedisTls) {
   return { tls, sentinelTLS: tls, enableTLSForSentinelMode: true }
 }
 
+/** Why each connection that is not there could not be made. */
+const faults = new WeakMap<RedisClient, string>()
+
+/** What a person may read of a command that failed: where there was no connection, why there is none. */
+export function failureText(redis: RedisClient, thrown: unknown): string {
+  const text = redisErrorText(thrown)
+  return text === notConnectedText ? (faults.get(redis) ?? text) : text
+}
+
 /**
  * An outage begins when a connection that worked has to be made again, not when we close it. Before it ever worked,
  * `waitForRedis` logs: a cluster needs some attempts until it knows its nodes.
@@ -234,8 +243,15 @@ function reportOutages(redis: RedisClient, log: Logger, profile: RedisProfile): 
   let worked = false
   let sinceMs: number | undefined
   let lastError: Error | undefined
+  let isRefused = false
   redis.on('error', (error: Error) => {
     lastError = error
+    const reason = redisErrorText(error)
+    faults.set(redis, reason)
+    // Why it was cut may be known only when it is made anew: the login was changed. The log says that, too, and once.
+    if (sinceMs === undefined || isRefused || error.name !== 'ReplyError') return
+    isRefused = true
+    log[level]({ reason }, 'Redis refuses the connection')
   })
   redis.on('reconnecting', () => {
     if (!worked || sinceMs !== undefined) return
@@ -244,13 +260,15 @@ function reportOutages(redis: RedisClient, log: Logger, profile: RedisProfile): 
   })
   redis.on('ready', () => {
     worked ||= !(redis instanceof Cluster) || redis.nodes().length > 0
+    lastError = undefined
+    isRefused = false
+    faults.delete(redis)
     if (sinceMs === undefined) return
     log[level === 'warn' ? 'info' : level](
       { away: formatDuration(systemClock.monotonicMs() - sinceMs) },
       'Redis is back',
     )
     sinceMs = undefined
-    lastError = undefined
   })
 }
 
