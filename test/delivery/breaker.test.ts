@@ -47,6 +47,13 @@ describe('the breaker', () => {
     expect(run([unread(9), answer(), unread(10), answer(), unread(11)]).change).toBeUndefined()
   })
 
+  it('does not open for one alert that the sink cannot digest where it was not reached once meanwhile, but where it was not twice', () => {
+    const unread = (attempts: number): BreakerEvent => ({ ...fault('a'), alert: undefined, attempts })
+    expect(run([fault('a'), fault('a'), fault('a'), unread(4)]).change).toBeUndefined()
+    expect(run([unread(1), fault('a'), fault('a'), fault('a')]).change).toBeUndefined()
+    expect(run([fault('a'), unread(2), fault('a'), unread(4)]).change).toBe('opened')
+  })
+
   it('starts counting anew after any answer', () => {
     expect(run([fault('a'), fault('b'), answer(), fault('c'), fault('d')]).breaker.state).toBe('closed')
   })

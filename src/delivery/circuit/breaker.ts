@@ -15,10 +15,12 @@ import type { QueueSettings, Tuning } from '../settings.ts'
 export type Breaker =
   | {
       readonly state: 'closed'
-      /** Faults since the last answer, and whether they came from more than one alert. */
+      /** Faults since the last answer, and whether no single alert may be why: they came from two, or two of them are about none. */
       readonly faults: number
-      readonly alert?: string
       readonly several: boolean
+      /** The last alert that may be why, and whether one of the faults is about none. */
+      readonly alert?: string
+      readonly ofNone?: boolean
       readonly lastFault?: LastFault
     }
   | OpenBreaker
@@ -148,11 +150,22 @@ function fault(
 ): BreakerStep {
   const faults = breaker.faults + 1
   const lastFault = { atMs: wallMs, text: reason }
-  const isAnother = alert === undefined || breaker.alert !== alert
-  const several = breaker.several || (breaker.faults > 0 && isAnother)
+  const [ofNone, isAnother] =
+    alert === undefined
+      ? [true, breaker.ofNone === true]
+      : [breaker.ofNone, breaker.alert !== undefined && breaker.alert !== alert]
+  const several = breaker.several || isAnother
   // Other processes made some of its attempts, or this one before it was started anew. One fault alone may be a moment's.
   if (Math.max(faults, attempts) < limits.faultsToOpen || !several)
-    return { breaker: { state: 'closed', faults, several, lastFault, ...given({ alert }) } }
+    return {
+      breaker: {
+        state: 'closed',
+        faults,
+        several,
+        lastFault,
+        ...given({ alert: alert ?? breaker.alert, ofNone }),
+      },
+    }
   const open = { ...openBreaker({ reason, sinceMs: wallMs }, limits, monotonicMs), lastFault }
   return { breaker: open, change: 'opened', holdMs: open.pauseMs }
 }
