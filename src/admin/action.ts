@@ -3,7 +3,7 @@ import { toError } from '../lib/errors.ts'
 import { given } from '../lib/given.ts'
 import { within } from '../lib/time-limit.ts'
 import { auditRowOf } from './audit.ts'
-import { createTries, refuseChange, type Tries } from './guard/guard.ts'
+import { createTries, refuseChange, type Tries, triesToken } from './guard/guard.ts'
 import { type ActionHandler, once } from './guard/idempotency.ts'
 import type { About } from './openapi/about.ts'
 import type { AdminDeps } from './ports.ts'
@@ -38,7 +38,7 @@ export function registerAction(app: FastifyInstance, deps: AdminDeps, action: Ac
       const refusal = refuseChange(request, adminToken(), hosts())
       if (!refusal) return
       if (refusal.status !== 401) return sendProblem(reply, refusal)
-      if (request.headers.authorization !== undefined) {
+      if (triesToken(request)) {
         const waitMs = tries.waitMs(request.ip)
         if (waitMs > 0) {
           reply.header('retry-after', String(Math.ceil(waitMs / 1_000)))

@@ -9,6 +9,9 @@ export const versionHeader = 'alert-bridge-version'
 /** And in this one, the zone in which people of this bridge read times (`display.timeZone`). */
 export const timeZoneHeader = 'alert-bridge-time-zone'
 
+/** Requests may have the admin token in this one. */
+export const tokenHeader = 'alert-bridge-token'
+
 function readVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   if (typeof manifest !== 'object' || manifest === null || !('version' in manifest)) return '0.0.0'

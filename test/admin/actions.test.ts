@@ -244,6 +244,18 @@ describe('with the token', () => {
     problemOf(await wrong('192.0.2.99'), 401)
   })
 
+  test('the token is also taken in a header of our own, since a proxy may need Authorization for a login of its own', async () => {
+    const { post, calls } = rig()
+    const login = { authorization: `Basic ${Buffer.from('ops:pw').toString('base64')}` }
+    for (let tries = 0; tries < 20; tries += 1)
+      problemOf(await post('/-/reload', {}, { 'alert-bridge-token': `${token}${tries}` }), 401)
+    problemOf(await post('/-/reload', {}, { ...login, 'alert-bridge-token': 'wrong' }), 429)
+    problemOf(await post('/-/reload', {}, { ...authorised, 'alert-bridge-token': '' }), 429)
+    expect(calls).toEqual([])
+    const done = await post('/-/reload', {}, { ...login, 'alert-bridge-token': token })
+    expect(done.statusCode).toBe(200)
+  })
+
   test('a config with mistakes is refused with all of them', async () => {
     const { post } = rig({
       reload: async () => ({ ok: false, mistakes: ['sinks.a: unknown', 'routes: empty'] }),

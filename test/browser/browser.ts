@@ -17,8 +17,12 @@ export function useBrowser() {
   return async (url: string, look: Look = {}): Promise<Window> => {
     if (!browser) throw new Error('the browser is not started yet')
     const { width = 1200, height = 900, colorScheme = 'light', javaScriptEnabled = true } = look
+    const { httpCredentials } = look
     const viewport = { width, height }
-    const context = await browser.newContext({ viewport, colorScheme, locale: 'en-GB', javaScriptEnabled })
+    const context = await browser.newContext({
+      ...{ viewport, colorScheme, locale: 'en-GB', javaScriptEnabled },
+      ...(httpCredentials && { httpCredentials }),
+    })
     onTestFinished(() => context.close())
     const page = await context.newPage()
     page.setDefaultTimeout(10_000)
@@ -37,6 +41,8 @@ export interface Look {
   readonly height?: number
   readonly colorScheme?: 'light' | 'dark'
   readonly javaScriptEnabled?: boolean
+  /** What the person types where a server asks for a login. */
+  readonly httpCredentials?: { readonly username: string; readonly password: string }
 }
 
 interface Window {

@@ -673,6 +673,33 @@ describe('the page lives', () => {
     expect(await page.getByText(unread).count()).toBe(0)
   })
 
+  it('buttons work also behind a proxy that asks for a login of its own', async () => {
+    const { url, sinkNow } = await rig(204)
+    const login = `Basic ${Buffer.from('ops:pw').toString('base64')}`
+    const proxy = createServer((asked, answer) => {
+      if (asked.headers.authorization !== login)
+        return void answer.writeHead(401, { 'www-authenticate': 'Basic realm="ops"' }).end('<h1>401</h1>')
+      const { method = 'GET', headers } = asked
+      const onward = request(url + (asked.url ?? ''), { method, headers }, (came) => {
+        came.pipe(answer.writeHead(came.statusCode ?? 502, came.headers))
+      })
+      onward.on('error', () => answer.destroy())
+      answer.on('close', () => onward.destroy())
+      asked.pipe(onward)
+    })
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => {
+      proxy.close()
+      proxy.closeAllConnections()
+    })
+    const httpCredentials = { username: 'ops', password: 'pw' }
+    const address = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+    const { page } = await open(address, { httpCredentials })
+    await page.locator('#sink-hook').getByRole('button', { name: 'Pause', exact: true }).click()
+    expect(await carryOut(page, /Done|answered/)).toBe('Done: hook is paused.')
+    expect((await sinkNow())?.state).toBe('paused')
+  })
+
   it('news come within seconds also behind a proxy that passes on no event before the stream ends', async () => {
     const { url, sandbox, some } = await rig(204)
     await some('delivered', 3)

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
+import { tokenHeader } from '../../telemetry/version.ts'
 import type { Problem } from '../problem.ts'
 import { isAmong, printable } from './host.ts'
 
@@ -27,12 +28,23 @@ export function refuseChange(
       status: 403,
       detail: `Requests that come from other web pages are refused. This one says ${printable(origin)}: if that is a proxy before the bridge, add its name to http.hosts in its config.`,
     }
-  const shown = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1]
+  const shown = shownToken(headers)
   if (shown === undefined)
     return { status: 401, detail: 'Send the token of http.adminToken as "Authorization: Bearer TOKEN".' }
   if (!sameSecret(shown, expected))
     return { status: 401, detail: 'The token is not the one of http.adminToken.' }
   return undefined
+}
+
+/** Whether a request tries a token, be it in another form than we take. */
+export function triesToken({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
+  return headers[tokenHeader] !== undefined || headers.authorization !== undefined
+}
+
+/** A proxy before us may need `Authorization` for a login of its own, and pass it on. */
+function shownToken(headers: FastifyRequest['headers']): string | undefined {
+  const own = headers[tokenHeader]
+  return own === undefined ? /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1] : String(own)
 }
 
 function isFromElsewhere(site: string | string[] | undefined): boolean {

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { version } from '../../telemetry/version.ts'
+import { tokenHeader, version } from '../../telemetry/version.ts'
 import type { About, KnownRoute } from './about.ts'
 import {
   alertStory,
@@ -38,6 +38,10 @@ export function openApiDocument(routes: readonly KnownRoute[]): Readonly<Record<
       schemas: schemas.all(),
       securitySchemes: {
         adminToken: { type: 'http', scheme: 'bearer', description: 'http.adminToken of the config.' },
+        adminTokenHeader: {
+          ...{ type: 'apiKey', in: 'header', name: tokenHeader },
+          description: 'The same, where a proxy needs Authorization for a login of its own.',
+        },
       },
       responses: {
         Problem: {
@@ -116,7 +120,7 @@ function operationOf(method: string, path: string, about: About, schemas: Schema
     ...(body === undefined
       ? {}
       : { requestBody: { content: jsonOf(schemas.reference(`${id}Request`, body)) } }),
-    ...(needsToken ? { security: [{ adminToken: [] }] } : {}),
+    ...(needsToken ? { security: [{ adminToken: [] }, { adminTokenHeader: [] }] } : {}),
     responses: {
       [status]: { description: says, content },
       default:

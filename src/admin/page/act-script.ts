@@ -1,3 +1,5 @@
+import { tokenHeader } from '../../telemetry/version.ts'
+
 /** The part of the script that carries out buttons; within the function of `script.ts`. */
 export const actScript = `
   const call = async (method, path, body) => {
@@ -10,7 +12,8 @@ export const actScript = `
     const answer = await fetch(path, {
       method,
       signal: AbortSignal.timeout(15000),
-      headers: { authorization: 'Bearer ' + token, accept: 'application/json', ...(body ? { 'content-type': 'application/json' } : {}) },
+      // Not Authorization: a proxy may need that for a login of its own, which the browser then adds.
+      headers: { '${tokenHeader}': token, accept: 'application/json', ...(body ? { 'content-type': 'application/json' } : {}) },
       ...(body ? { body: JSON.stringify(body) } : {}),
     }).catch(lost)
     const said = await answer.json().catch(() => undefined)
