@@ -214,6 +214,20 @@ describe('a button', () => {
     )
   })
 
+  it.each([
+    [403, '<h1>403 Forbidden</h1>'],
+    [429, '{"message":"rate limit exceeded"}'],
+  ])('says that a proxy refused, and keeps the token: %i', async (status, body) => {
+    const { url } = await rig(204)
+    const { page } = await open(url)
+    await page.getByRole('button', { name: 'Pause', exact: true }).click()
+    await page.route('**/pause', (route) => route.fulfill({ status, body }))
+    expect(await carryOut(page, /\./)).toBe(`A proxy answered ${status}, not the bridge.`)
+    await page.unroute('**/pause')
+    expect(await page.locator('#act-token').isVisible()).toBe(false)
+    expect(await carryOut(page, /Done/)).toBe('Done: hook is paused.')
+  })
+
   it('sends or deletes what is dead, as a group or one alone, and sends again what was delivered', async () => {
     const { url, hook, some, audit } = await rig(400, { history: 4 })
     await some('dead', 4)
