@@ -50,6 +50,7 @@ interface FindingData {
     /** null where nothing was sent meanwhile. */
     readonly drainSeconds: number | null
   }
+  readonly sink_puts_off: OfSink & { readonly delayed: number; readonly seconds: number }
   readonly sink_failing: OfSink & { readonly reason: string | null; readonly queued: number }
   readonly sink_stuck: OfSink & { readonly reason: string | null }
   readonly sink_paused: OfSink & {
@@ -118,6 +119,8 @@ const texts: FindingWords<string> = {
         : `at this pace for ${formatDuration(drainSeconds * 1_000)} more`
     return `Sink ${sink} is too slow: ${countText(waiting)} wait, the oldest for ${formatDuration(oldestSeconds * 1_000)}; ${pace}`
   },
+  sink_puts_off: ({ sink, delayed, seconds }) =>
+    `Sink ${sink} puts everything off: ${countText(delayed)} ${delayed === 1 ? 'waits' : 'wait'} for another attempt, one of them for ${formatDuration(seconds * 1_000)}, and nothing was acknowledged meanwhile`,
   sink_failing: ({ sink, reason, queued }) =>
     `Sink ${sink} is failing and given a rest${inBrackets(reason)}${waitText(queued)}`,
   sink_stuck: ({ sink, reason }) => `Sink ${sink} is stuck${behind(reason)}`,

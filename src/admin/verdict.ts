@@ -217,7 +217,7 @@ function sinkFindings(view: SinkView, nowMs: number): Finding[] {
     return [findingOf('failed', deadHref, { code: 'sink_refuses', data }, { trouble: `refuses:${sink}` })]
   }
   const own: Record<SinkView['state'], () => Finding[]> = {
-    active: () => lateFindings(view, nowMs),
+    active: () => lateFindings(view, nowMs).concat(putOffFindings(view, nowMs)).slice(0, 1),
     open: () => [findingOf('failed', href, { code: 'sink_failing', data: { sink, reason, queued } })],
     stuck: () => [
       findingOf('failed', href, { code: 'sink_stuck', data: { sink, reason } }, { blocks: true }),
@@ -251,4 +251,15 @@ function lateFindings(
   const level = Math.max(oldestMs, drainMs) < tooLateMs ? 'warning' : 'failed'
   const data = { sink, waiting: waiting ?? 0, oldestSeconds: oldestMs / 1_000, drainSeconds }
   return [findingOf(level, `#sink-${sink}`, { code: 'sink_slow', data }, { trouble: `late:${sink}` })]
+}
+
+/**
+ * A sink that answers and takes nothing, as where the quota of a day is spent: it is not down, so no breaker opens, and for a day, until
+ * the first alert is given up on, nothing else would say so.
+ */
+function putOffFindings({ name: sink, delayed, putOffSince }: SinkView, nowMs: number): Finding[] {
+  const putOffMs = putOffSince === null ? 0 : nowMs - Date.parse(putOffSince)
+  if (putOffMs < tooLateMs) return []
+  const data = { sink, delayed: delayed ?? 0, seconds: putOffMs / 1_000 }
+  return [findingOf('warning', `#sink-${sink}`, { code: 'sink_puts_off', data }, { trouble: `late:${sink}` })]
 }

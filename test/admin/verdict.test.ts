@@ -174,6 +174,18 @@ test.each<[string, Partial<StatusFacts>, 'ok' | 'warning' | 'failed', string | u
     undefined,
   ],
   [
+    'a sink that has put off all that it got for half an hour',
+    { sinks: [sink({ delayed: 8, putOffSince: ago(1_860) })] },
+    'warning',
+    'puts everything off: 8 wait for another attempt, one of them for 31m, and nothing was acknowledged meanwhile',
+  ],
+  [
+    'one that has done so for less',
+    { sinks: [sink({ delayed: 8, putOffSince: ago(1_700) })] },
+    'ok',
+    undefined,
+  ],
+  [
     'a queue that waits because its sink is paused',
     { sinks: [sink({ state: 'paused', waiting: 9, oldestWaitingAt: ago(900) })] },
     'warning',

@@ -94,6 +94,7 @@ export function sink(changes: Partial<SinkView> = {}): SinkView {
     lag: { p50: 8.9, p95: 22.5 },
     lastResult: { at: ago(31), kind: 'delivered', text: '204' },
     oldestWaitingAt: null,
+    putOffSince: null,
     drainSeconds: null,
     refusedInARow: 0,
     ...changes,

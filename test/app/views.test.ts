@@ -119,6 +119,19 @@ test.each([
   expect(sinkView(facts as never, nowMs).drainSeconds).toBe(drainSeconds)
 })
 
+test('what was tried in vain counts as put off by its sink until it acknowledges something', () => {
+  const counts = { waiting: 0, active: 0, delayed: 8, completed: 0, failed: 0 }
+  const about = { name: 'hook', type: 'webhook', lag: null }
+  const putOffSince = (times: { lastDeliveredAtMs?: number; oldestTriedAtMs?: number }) => {
+    const queue = { counts, paused: false, deliveredSince: 0, refusedInARow: 0, endedOfLate: 0, ...times }
+    return sinkView({ about, queue } as never, 9_000).putOffSince
+  }
+  expect(putOffSince({})).toBe(null)
+  expect(putOffSince({ oldestTriedAtMs: 2_000 })).toBe('1970-01-01T00:00:02.000Z')
+  expect(putOffSince({ oldestTriedAtMs: 2_000, lastDeliveredAtMs: 1_000 })).toBe('1970-01-01T00:00:02.000Z')
+  expect(putOffSince({ oldestTriedAtMs: 2_000, lastDeliveredAtMs: 3_000 })).toBe(null)
+})
+
 test('a sink that failed before it was paused is not probed', () => {
   const counts = { waiting: 1, active: 0, delayed: 0, completed: 0, failed: 0 }
   const queue = { counts, deliveredSince: 0, endedOfLate: 0, refusedInARow: 0 }

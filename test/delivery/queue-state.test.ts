@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { QueueState } from '../../src/delivery/attempt/deliver.ts'
 import { openQueue } from '../../src/delivery/queue/queues.ts'
+import { readSinkQueue } from '../../src/delivery/records/sink-queue.ts'
 import type { SinkSettings } from '../../src/delivery/settings.ts'
 import { useRedis } from '../support/redis.ts'
 import { delivered, jobs, rig, testSink, unavailable, until } from './rig.ts'
@@ -51,6 +52,26 @@ function failing(settings: Partial<SinkSettings>) {
 }
 
 const emptyMs = (states: readonly QueueState[]) => new Set(states.map((state) => state.emptyMs))
+
+describe('what the status knows of a queue', () => {
+  it('is since when an alert has been tried in vain, and nothing of one that was not tried yet', async () => {
+    const { queues, sender } = rig(server, ['hook'])
+    const sink = testSink('hook', () => ({ ...unavailable, sinkFault: false }))
+    const queue = queues.queue('hook')
+    const read = () => readSinkQueue('hook', queues, 0)
+    const counts = async (delayed: number) => (await read()).counts.delayed === delayed
+    await queue.add('later', {} as never, { delay: 60_000, jobId: 'not-tried' })
+    expect(await read()).toMatchObject({ counts: { delayed: 1 } })
+    expect((await read()).oldestTriedAtMs).toBe(undefined)
+    await queues.enqueue(jobs('hook', 1, 1))
+    sender([sink], { settings: { retry: { attempts: 9, initialDelayMs: 90_000, maxDelayMs: 90_000 } } })
+    await until('the first was tried', () => counts(2))
+    await queues.enqueue(jobs('hook', 2, 2))
+    await until('the second was tried', () => counts(3))
+    const first = (await queue.getDelayed()).map(({ timestamp }) => timestamp).toSorted()[1]
+    expect((await read()).oldestTriedAtMs).toBe(first)
+  })
+})
 
 describe('what a lane knows of its queue', () => {
   it.each([

@@ -79,6 +79,7 @@ const sink = z.object({
   oldestWaitingAt: maybe,
   drainSeconds: z.number().nullable(),
   refusedInARow: count.nullable(),
+  putOffSince: maybe,
 })
 
 const verdict = z.object({

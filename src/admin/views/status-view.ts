@@ -211,6 +211,8 @@ export interface SinkView {
   readonly drainSeconds: number | null
   /** Alerts given up on since the last one was acknowledged, as far as they are still dead letters; a mail to several is one. */
   readonly refusedInARow: number | null
+  /** When an alert was queued that was tried in vain and waits for another attempt; null where none waits so, or one was acknowledged since. */
+  readonly putOffSince: string | null
 }
 
 export interface LastResult {

@@ -45,7 +45,12 @@ export function sinkView({ about, lane, breaker, queue, pause }: SinkFacts, nowM
     // The pace of one that does not send is that at which its alerts are given up on.
     drainSeconds: state === 'active' ? drainSecondsOf(queue, nowMs) : null,
     refusedInARow: queue?.refusedInARow ?? null,
+    putOffSince: isoOrNull(putOffSinceMs(queue)),
   }
+}
+
+function putOffSinceMs({ oldestTriedAtMs, lastDeliveredAtMs = 0 }: Partial<SinkQueueView> = {}) {
+  return oldestTriedAtMs !== undefined && oldestTriedAtMs > lastDeliveredAtMs ? oldestTriedAtMs : undefined
 }
 
 /** At the pace since the oldest of them was queued: before that, alerts may have been fewer than the sink can take. */

@@ -19,6 +19,8 @@ export interface SinkQueueView {
   readonly deliveredSince: number
   /** When the alert that is next to be sent was queued, or an operator asked for it. */
   readonly oldestWaitingAtMs?: number
+  /** As that, of the alert that has been tried in vain for the longest, of the few whose next attempt is the last one to come. */
+  readonly oldestTriedAtMs?: number
   /** How many were acknowledged or given up on within `paceMs`, and since that one was queued where one waits. */
   readonly endedOfLate: number
   /**
@@ -46,7 +48,7 @@ export async function readSinkQueue(
     ...([sinkQueueScript, keys.length, ...keys] as const),
     ...[sinceMs, paceFromMs, `expired: ${tooOldText}`, recipients],
   )
-  const [paused, sizes, done, dead, next, deliveredSince, ended, refusedInARow] =
+  const [paused, sizes, done, dead, next, deliveredSince, ended, refusedInARow, tried] =
     (await reading) as SinkQueueAnswer
   const [finishedOn, returnvalue] = done
   const [deadOn, lastDeadReason] = dead
@@ -70,6 +72,7 @@ export async function readSinkQueue(
       lastDeadAtMs: instantOf(deadOn),
       lastDeadReason: lastDeadReason || undefined,
       oldestWaitingAtMs,
+      oldestTriedAtMs: tried.map(waitingSince).reduce(earlier, undefined),
     }),
     endedOfLate: doneOfLate + deadOfLate,
     refusedInARow,
@@ -79,13 +82,23 @@ export async function readSinkQueue(
 /** Of so many newest alerts that were given up on, so many must have been sent for all to count as refused. */
 const [newestAlerts, sentMin] = [20, 3]
 
+/** Those that were tried most often wait for the longest. */
+const triedLookedAt = 3
+
 /** The keys of `jobStates`, in BullMQ's words. */
 const stateNames = jobStates.map((state) => (state === 'waiting' ? 'wait' : state))
 
 /** Fields that a job lacks, and all of a job that is not there, are null. */
 type Fields = readonly [string | null, string | null] | readonly []
 
-type SinkQueueAnswer = [number, readonly number[], Fields, Fields, Fields, number, [number, number], number]
+type SinkQueueAnswer = [
+  ...[number, readonly number[], Fields, Fields, Fields, number, [number, number], number],
+  readonly Fields[],
+]
+
+function earlier(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || (other !== undefined && other < one) ? other : one
+}
 
 function instantOf(stored: string | null | undefined): number | undefined {
   return Number(stored ?? 0) || undefined
@@ -101,8 +114,8 @@ function waitingSince([timestamp, data]: Fields): number | undefined {
 /**
  * KEYS meta, wait, active, delayed, completed, failed, start of a job's key · ARGV since when acknowledgements are counted, and since when
  * all that ended, why an alert is given up on unsent, and how many recipients each has · Returns whether it is paused, how many there are
- * in each state, fields of the last that was acknowledged, the last that was given up on and the next to be sent, both counts, and
- * `refusedInARow`. The id of a job ends with a tag of its recipient, where there are some (`jobId`).
+ * in each state, fields of the last that was acknowledged, the last that was given up on and the next to be sent, both counts,
+ * `refusedInARow`, and fields of some that were tried in vain. The id of a job ends with a tag of its recipient, where there are some (`jobId`).
  */
 const sinkQueueScript = `
 local function fieldsOf(id, ...)
@@ -123,6 +136,11 @@ for _, id in ipairs(redis.call('ZREVRANGEBYSCORE', KEYS[6], '+inf', since, 'LIMI
   seen[alert] = true
 end
 refused = sent < ${sentMin} and sent or math.max(sent, refused)
+local tried = {}
+for _, id in ipairs(redis.call('ZREVRANGE', KEYS[4], 0, ${triedLookedAt - 1})) do
+  -- What is only gathered for a digest has no record yet.
+  if redis.call('LLEN', KEYS[7] .. id .. ':logs') > 0 then tried[#tried + 1] = fieldsOf(id, 'timestamp', 'data') end
+end
 return {
   redis.call('HEXISTS', KEYS[1], 'paused'),
   {
@@ -138,5 +156,6 @@ return {
   redis.call('ZCOUNT', KEYS[5], ARGV[1], '+inf'),
   { redis.call('ZCOUNT', KEYS[5], ARGV[2], '+inf'), redis.call('ZCOUNT', KEYS[6], ARGV[2], '+inf') },
   refused,
+  tried,
 }
 `

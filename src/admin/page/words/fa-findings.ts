@@ -75,6 +75,8 @@ const texts: FindingWords<HtmlPart, [Forms]> = {
         : `با این سرعت ${duration(drainSeconds * 1_000)} دیگر طول می‌کشد`
     return html`مقصد ${foreign(sink)} کند است: ${count(waiting)} هشدار در انتظار است، قدیمی‌ترینِ آن‌ها از ${duration(oldestSeconds * 1_000)} پیش؛ ${pace}`
   },
+  sink_puts_off: ({ sink, delayed, seconds }, { count, duration }) =>
+    html`مقصد ${foreign(sink)} همه چیز را به بعد می‌اندازد: ${count(delayed)} هشدار در انتظار تلاش بعدی است، یکی از آن‌ها از ${duration(seconds * 1_000)} پیش؛ در این مدت چیزی تأیید نشده است`,
   sink_failing: ({ sink, reason, queued }, forms) =>
     html`ارسال به مقصد ${foreign(sink)} ناموفق است و فعلاً انجام نمی‌شود${failed(reason)}${waiting(queued, forms)}`,
   sink_stuck: ({ sink, reason }) => html`مقصد ${foreign(sink)} گیر کرده است${behind(reason)}`,
