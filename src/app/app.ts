@@ -1,4 +1,5 @@
 import { buildAdmin } from '../admin/admin.ts'
+import { listenAt } from '../admin/listen.ts'
 import type { ReloadResult } from '../admin/ports.ts'
 import type { StatusFacts } from '../admin/views/status-view.ts'
 import type { LoadedConfig } from '../config/load.ts'
@@ -278,7 +279,7 @@ class Bridge implements App {
     })
     this.#teardown.push('http', () => admin.close())
     try {
-      return await admin.listen({ host, port })
+      return await listenAt(admin, { host, port })
     } catch (cause) {
       throw new UserError(`http.listen: ${host}:${port} cannot be opened (${toError(cause).message}).`, {
         cause,

@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { promisify } from 'node:util'
 import { afterEach, expect, test } from 'vitest'
+import { listenAt } from '../../src/admin/listen.ts'
 import type { AdminDeps, AdminPorts } from '../../src/admin/ports.ts'
 import type { AuditRow } from '../../src/admin/views/audit-view.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -351,6 +352,38 @@ test('while hundreds ask without end, each for little, who comes anew waits for 
   }
   for (const socket of sockets) socket.destroy()
   expect(Math.max(...waits), waits.join(' ')).toBeLessThan(10_000)
+})
+
+test('at each address of localhost, the limits and the answers are the same, and nothing is open after the end', async () => {
+  const { app } = rig()
+  stop = () => app.close()
+  const addresses = ['127.0.0.1', '::1']
+  const base = await listenAt(app, { host: 'localhost', port: 0 }, async () =>
+    addresses.map((address) => ({ address })),
+  )
+  const { port } = app.server.address() as AddressInfo
+  expect(base).toBe(`http://127.0.0.1:${port}`)
+  const answered = async (address: string, request: string) => {
+    const socket = connect(port, address, () => socket.write(request))
+    const [answer] = await once(socket, 'data')
+    socket.destroy()
+    return String(answer)
+  }
+  for (const address of addresses) {
+    expect(await answered(address, get('/healthz'))).toMatch(/^HTTP\/1.1 200 /)
+    expect(await answered(address, 'no HTTP\r\n\r\n')).toMatch(/^HTTP\/1.1 400 .*\r\nalert-bridge-version: /)
+    expect(await answered(address, get('/', 'expect: more'))).toMatch(/^HTTP\/1.1 417 /)
+  }
+  const listeners = addresses.map((address) => {
+    const socket = connect(port, address, () => socket.write(get('/api/v1/events')))
+    return socket
+  })
+  await Promise.all(listeners.map((socket) => once(socket, 'data')))
+  const ended = listeners.map((socket) => once(socket.resume(), 'close'))
+  await app.close()
+  await Promise.all(ended)
+  for (const address of addresses)
+    await expect(once(connect(port, address), 'connect')).rejects.toThrow('ECONNREFUSED')
 })
 
 test('of what nobody takes no more is read while others send thousands of requests', async () => {
