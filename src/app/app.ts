@@ -11,7 +11,7 @@ import type { Tuning } from '../delivery/settings.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { toError, UserError } from '../lib/errors.ts'
 import { createDrawer } from '../sinks/chart/drawer.ts'
-import type { RedisPair } from '../store/connection/redis.ts'
+import { faultOf, type RedisPair } from '../store/connection/redis.ts'
 import { redisErrorText } from '../store/connection/redis-errors.ts'
 import { createKnownUnits } from '../store/ledger/known-units.ts'
 import { dropLeases } from '../store/source/lease.ts'
@@ -268,6 +268,7 @@ class Bridge implements App {
         draining: () => this.#stopping.signal.aborted,
         runtime: () => this.#runtime,
         refusedReload: () => this.#refusedReload,
+        redisFault: () => this.#redis && faultOf(this.#redis.commands),
         redisTrouble: () => this.#redisWatch?.trouble(),
         reload: () => this.reload(),
       }),

@@ -224,6 +224,24 @@ describe('Redis that answers, and does not do', () => {
       })(context),
   )
 
+  it('is full when the bridge starts: readiness says with which words it refuses', {
+    timeout: 60_000,
+  }, async () => {
+    const redis = await ownRedis()
+    const { text } = await redisRig(redis)
+    await faults['OOM: its memory is full']?.begin(redis, 3_000)
+    const { app, lines } = buildApp(text)
+    const starting = app.start()
+    const address = () => String(lines.find(({ msg }) => msg === 'listening')?.['address'])
+    await until('it listens', () => address().startsWith('http'))
+    await until('readiness says why', async () =>
+      (await readiness(address())).includes('OOM command not allowed'),
+    )
+    await faults['OOM: its memory is full']?.end(redis)
+    await starting
+    await until('it is ready', async () => (await readiness(address())) === 'ok')
+  })
+
   it(
     'is allowed to evict keys while the bridge runs: readiness says so at once, and what to set, until it is mended',
     { timeout: 180_000 },

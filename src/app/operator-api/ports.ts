@@ -36,6 +36,8 @@ interface PortsOptions {
   /** undefined until Redis has answered for the first time. */
   runtime(): Runtime | undefined
   refusedReload(): StatusFacts['refusedReload']
+  /** Why Redis is waited for. */
+  redisFault(): string | undefined
   /** What is wrong with a Redis that answers. */
   redisTrouble(): string | undefined
   reload(): Promise<ReloadResult>
@@ -63,7 +65,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     hung: () => (draining() ? undefined : options.runtime()?.hung()),
     async status(): Promise<StatusView> {
       const { version, startedAtMs, role } = about
-      const { redis, ...rest } = (await options.runtime()?.status()) ?? unknownYet
+      const { redis, ...rest } = (await options.runtime()?.status()) ?? unknownYet(options.redisFault())
       const trouble = options.redisTrouble()
       const facts: StatusFacts = {
         version,
@@ -124,8 +126,8 @@ export function adminPorts(options: PortsOptions): AdminPorts {
 }
 
 /** The status before Redis has answered for the first time. */
-const unknownYet: RuntimeStatus = {
-  redis: { ok: false, error: 'waiting for Redis' },
+const unknownYet = (fault = 'waiting for Redis'): RuntimeStatus => ({
+  redis: { ok: false, error: fault },
   sources: [],
   sinks: [],
   unrouted: null,
@@ -133,7 +135,7 @@ const unknownYet: RuntimeStatus = {
   quarantineFellOut: null,
   orphans: null,
   processes: [],
-}
+})
 
 function deliveriesPort(
   active: () => ActiveConfig,

@@ -159,6 +159,7 @@ export async function waitForRedis(
       const failure = unreached ?? (await whyAway(ask))
       if (!failure) break
       const reason = redisErrorText((unreached && connectionError) ?? failure)
+      faults.set(redis, reason)
       // Its own sentence is about its protocol.
       if (/^NOAUTH/.test(reason))
         throw new UserError(
@@ -176,6 +177,7 @@ export async function waitForRedis(
       // The first answer comes with the connection: a start waits for that, and not for the next attempt.
       await Promise.race([clock.sleep(askEveryMs, signal), connected.promise])
     }
+    faults.delete(redis)
     if (logged > 0) log.info({ waited: formatDuration(clock.monotonicMs() - startMs) }, 'Redis answers')
   } finally {
     redis.off('error', onError)
@@ -224,8 +226,12 @@ function sentinelTls(tls: RedisTls) {
   return { tls, sentinelTLS: tls, enableTLSForSentinelMode: true }
 }
 
-/** Why each connection that is not there could not be made. */
+/** Why each connection that is not there could not be made, or why Redis is waited for. */
 const faults = new WeakMap<RedisClient, string>()
+
+export function faultOf(redis: RedisClient): string | undefined {
+  return faults.get(redis)
+}
 
 /** What a person may read of a command that failed: where there was no connection, why there is none. */
 export function failureText(redis: RedisClient, thrown: unknown): string {
