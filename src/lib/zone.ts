@@ -41,14 +41,24 @@ export function dateKey(wallMs: number): string {
   return new Date(wallMs).toISOString().slice(0, 10)
 }
 
+/** No clock has changed twice within three weeks since 2010: where it has not over a whole day, it has not within it. */
 function zoneOffset(atMs: number, timeZone: string): number {
   const zone = zoneOf(timeZone)
+  const startMs = Math.floor(atMs / dayMs) * dayMs
+  const offsetMs = blockOffset(startMs, zone)
+  return offsetMs === blockOffset(startMs + dayMs, zone) ? offsetMs : blockOffset(atMs, zone)
+}
+
+function blockOffset(atMs: number, { format, offsets }: Zone): number {
   const block = Math.floor(atMs / blockMs)
-  const known = zone.offsets.get(block)
+  const known = offsets.get(block)
   if (known !== undefined) return known
-  const offsetMs = readOffset(block * blockMs, zone.format)
-  if (zone.offsets.size >= blocksMax) zone.offsets.clear()
-  zone.offsets.set(block, offsetMs)
+  const part: Record<string, number> = {}
+  for (const { type, value } of format.formatToParts(block * blockMs)) part[type] = Number(value)
+  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = part
+  const offsetMs = Date.UTC(year, month - 1, day, hour, minute, second) - block * blockMs
+  if (offsets.size >= blocksMax) offsets.clear()
+  offsets.set(block, offsetMs)
   return offsetMs
 }
 
@@ -68,13 +78,6 @@ function zoneOf(timeZone: string): Zone {
   const zone = { format, offsets: new Map<number, number>() }
   zones.set(timeZone, zone)
   return zone
-}
-
-function readOffset(atMs: number, format: Intl.DateTimeFormat): number {
-  const part: Record<string, number> = {}
-  for (const { type, value } of format.formatToParts(atMs)) part[type] = Number(value)
-  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = part
-  return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(atMs / 1_000) * 1_000
 }
 
 /** The only change of the offset within `(lowMs, highMs]`, by halving. */
