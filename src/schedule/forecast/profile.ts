@@ -119,7 +119,8 @@ function kinship(
   const prior = isTrading(row, options) === isTrading(other, options) ? kinshipWithin : kinshipAcross
   const both = mine.map((count, hour) => count + (theirs[hour] ?? 0))
   const even = new Float64Array(mine.length).fill(1)
-  const gain = logEvidence(both, even) - logEvidence(mine, even) - logEvidence(theirs, even)
+  const evidenceOf = (each: Float64Array) => logEvidence(each, even, each.length)[0] ?? 0
+  const gain = evidenceOf(both) - evidenceOf(mine) - evidenceOf(theirs)
   return 1 / (1 + ((1 - prior) / prior) * Math.exp(-evidenceShare * gain))
 }
 

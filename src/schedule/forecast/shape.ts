@@ -23,7 +23,7 @@ interface DayShape {
 export function smoothShape(counts: Float64Array, prior: Float64Array): DayShape {
   let log = 0
   let shares: Float64Array = Float64Array.of(1)
-  let countsAbove: Float64Array = Float64Array.of(counts.reduce((sum, count) => sum + count, 0))
+  let countsAbove: Float64Array = Float64Array.of(sumOf(counts))
   let priorAbove: Float64Array = Float64Array.of(1)
   for (const size of blockSizes) {
     const countsHere = blockSums(counts, size)
@@ -53,27 +53,36 @@ export function blockSums(values: Float64Array, size: number): Float64Array {
 }
 
 /**
- * The logarithm of how likely counts are under a Dirichlet-multinomial with these weights, times `factor` (the binomial
- * factor, which is the same for all weights, left out); of a part of them, or of all.
+ * The logarithms of how likely the counts of each run of `size` values are under a Dirichlet-multinomial with these weights, times
+ * `factor` (the binomial factor, which is the same for all weights, left out). Neighbours often have the same weight, and its
+ * logarithm is most of the work.
  */
 export function logEvidence(
   counts: Float64Array,
   weights: Float64Array,
+  size: number,
   factor = 1,
-  from = 0,
-  to = counts.length,
-): number {
-  let log = 0
-  let countSum = 0
-  let weightSum = 0
-  for (let at = from; at < to; at++) {
-    const count = counts[at] ?? 0
-    const weight = (weights[at] ?? 0) * factor
-    countSum += count
-    weightSum += weight
-    if (count > 0) log += logGamma(weight + count) - logGamma(weight)
+): Float64Array {
+  const logs = new Float64Array(counts.length / size)
+  let [weightBefore, ofWeight, sumBefore, ofSum] = [Number.NaN, 0, Number.NaN, 0]
+  for (let run = 0, at = 0; run < logs.length; run++) {
+    let [log, countSum, weightSum] = [0, 0, 0]
+    for (const end = at + size; at < end; at++) {
+      const count = counts[at] ?? 0
+      const weight = (weights[at] ?? 0) * factor
+      countSum += count
+      weightSum += weight
+      if (count <= 0) continue
+      if (weight !== weightBefore) ofWeight = logGamma(weight)
+      weightBefore = weight
+      log += logGamma(weight + count) - ofWeight
+    }
+    if (countSum <= 0) continue
+    if (weightSum !== sumBefore) ofSum = logGamma(weightSum)
+    sumBefore = weightSum
+    logs[run] = log + ofSum - logGamma(weightSum + countSum)
   }
-  return log + logGamma(weightSum) - logGamma(weightSum + countSum)
+  return logs
 }
 
 interface Cut {
@@ -83,17 +92,11 @@ interface Cut {
 
 function refine(shares: Float64Array, counts: Cut, prior: Cut): DayShape {
   const children = counts.here.length / shares.length
-  const guess = prior.here.map(
-    (value, at) => value / Math.max(1e-300, prior.above[Math.floor(at / children)] ?? 0),
-  )
-  const evidence = concentrations.map((concentration) =>
-    shares.map((_, node) =>
-      (counts.above[node] ?? 0) <= 0
-        ? 0
-        : logEvidence(counts.here, guess, concentration, node * children, (node + 1) * children),
-    ),
-  )
-  const levels = Float64Array.from(evidence, (nodes) => nodes.reduce((sum, log) => sum + log, 0))
+  const guess = new Float64Array(prior.here.length)
+  for (let at = 0; at < guess.length; at++)
+    guess[at] = (prior.here[at] ?? 0) / Math.max(1e-300, prior.above[Math.floor(at / children)] ?? 0)
+  const evidence = concentrations.map((each) => logEvidence(counts.here, guess, children, each))
+  const levels = Float64Array.from(evidence, sumOf)
   const prefer = softmax(Float64Array.from(levels)).map((weight) =>
     Math.log((1 - ownConcentration) * weight + ownConcentration / concentrations.length),
   )
@@ -115,6 +118,12 @@ function refine(shares: Float64Array, counts: Cut, prior: Cut): DayShape {
     }
   }
   return { shares: next, logEvidence: logMean(levels) }
+}
+
+function sumOf(values: Float64Array): number {
+  let sum = 0
+  for (let at = 0; at < values.length; at++) sum += values[at] ?? 0
+  return sum
 }
 
 function logMean(logs: Float64Array): number {
@@ -145,5 +154,7 @@ function logGamma(value: number): number {
   }
   const inverse = 1 / (x * x)
   const series = (1 / 12 - inverse * (1 / 360 - inverse * (1 / 1_260 - inverse / 1_680))) / x
-  return (x - 0.5) * Math.log(x) - x + 0.918_938_533_204_672_8 + series - Math.log(product)
+  return (
+    (x - 0.5) * Math.log(x) - x + 0.918_938_533_204_672_8 + series - (product === 1 ? 0 : Math.log(product))
+  )
 }
