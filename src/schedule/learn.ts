@@ -34,7 +34,7 @@ import {
 import { countFiring } from './marks/phase.ts'
 import { type Memory, noteAttempt } from './memory.ts'
 import { endDay, type Paces, score, spendUntil, wholeDay } from './pace/family.ts'
-import { fadeFewScore, scoreFew } from './pace/few.ts'
+import { type FewDay, fadeFewScore, scoreFew } from './pace/few.ts'
 import { noteWaits } from './pace/guard.ts'
 import type { BudgetDay, PollReport, ScheduleOptions } from './schedule.ts'
 
@@ -57,7 +57,7 @@ export interface Expectation {
   readonly forecast: DayForecast
   readonly paces: Paces
   /** Chosen instants, where the day has a handful of polls. */
-  readonly few: readonly number[] | undefined
+  readonly few: FewDay | undefined
   /** Where evaluations are announced: what an alert then would have waited without and with them, in even waits. */
   readonly following?: Following
 }
@@ -183,7 +183,7 @@ function judge({ recent, family, few, announced }: Memory, expectation: Expectat
   creditParts(recent, rateAt(forecast, at), forecast.meanRate, Math.max(0, at - recent.atMs) / 1_000)
   if (expectation.following) judgeAnnounced(announced, expectation.following.waits(at))
   score(family, paces, at)
-  if (expectation.few) scoreFew(few, forecast, expectation.few, at)
+  if (expectation.few) scoreFew(few, expectation.few, at)
 }
 
 function expectedRate(expectation: Expectation | undefined, at: number): number {

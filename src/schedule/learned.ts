@@ -17,7 +17,7 @@ import {
 import { emptyMemory, type Memory, nextAfter, readMemory, saveMemory } from './memory.ts'
 import { type DecisionState, decide } from './pace/decide.ts'
 import { beginDay, pacesOf } from './pace/family.ts'
-import { fewInstants, fewStepMs, fewUnits, isWorthwhile, restOfFew } from './pace/few.ts'
+import { type FewDay, fewDay, fewStepMs, fewUnits, isWorthwhile, restOfFew } from './pace/few.ts'
 import { floorOf, noteSpent, noteUnits } from './pace/guard.ts'
 import { hasUsualLongest, limitsFor } from './pace/solve.ts'
 import type {
@@ -52,7 +52,7 @@ class LearnedSchedule implements Schedule {
   /** What announced evaluations bring on the day of the forecast. */
   #evaluations: EvaluationDay | undefined
   /** The chosen instants of the day of a forecast. */
-  #few: { forecast: DayForecast; polls: number; longestMs: number; instants: readonly number[] } | undefined
+  #few: FewDay | undefined
   #lookedAt = 0
   /** The budget that the API grants, which the plan for marks was made with. */
   #unitsPerDay: number
@@ -102,9 +102,9 @@ class LearnedSchedule implements Schedule {
     // Chosen instants may be most of a day apart.
     const mayChoose = budget.unitsPerDay <= fewUnits && hasUsualLongest(options)
     const longestMs = Math.floor(1_000 / floor / fewStepMs) * fewStepMs
-    const few = mayChoose ? this.#fewInstants(forecast, budget.unitsPerDay, longestMs) : undefined
+    const few = mayChoose ? this.#fewDay(forecast, budget.unitsPerDay, longestMs) : undefined
     this.#expectation = { forecast, paces, few }
-    if (few && isWorthwhile(memory.few)) return this.#planFew(few, { forecast, lastAtMs, longestMs }, budget)
+    if (few && isWorthwhile(memory.few)) return this.#planFew(few, lastAtMs, budget)
     const moment: DecisionState = {
       ...{ paces, budget, limits, floor, lastAtMs },
       family: memory.family,
@@ -187,27 +187,20 @@ class LearnedSchedule implements Schedule {
     return { ...next, atMs: Math.max(day.endMs, next.atMs) }
   }
 
-  #planFew(
-    chosen: readonly number[],
-    moment: { readonly forecast: DayForecast; readonly lastAtMs: number; readonly longestMs: number },
-    { unitsLeft, day }: BudgetView,
-  ): Decision {
-    const { forecast, lastAtMs, longestMs } = moment
+  #planFew(few: FewDay, lastAtMs: number, { unitsLeft, day }: BudgetView): Decision {
     const earliestMs = lastAtMs + this.#options.minIntervalMs
-    const ahead = chosen.filter((each) => each >= earliestMs && each > lastAtMs)
-    const isKept = ahead.length === unitsLeft && (ahead[0] ?? 0) <= lastAtMs + longestMs
-    const instants = isKept ? ahead : restOfFew(forecast, chosen, { polls: unitsLeft, lastAtMs, longestMs })
+    const ahead = few.chosen.filter((each) => each >= earliestMs && each > lastAtMs)
+    const isKept = ahead.length === unitsLeft && (ahead[0] ?? 0) <= lastAtMs + few.longestMs
+    const instants = isKept ? ahead : restOfFew(few, unitsLeft, lastAtMs)
     return { atMs: Math.max(instants[0] ?? day.endMs - 1, earliestMs), reason: 'expected' }
   }
 
-  /** They cost a thousand decisions, and change once a day. */
-  #fewInstants(forecast: DayForecast, polls: number, longestMs: number): readonly number[] {
+  #fewDay(forecast: DayForecast, polls: number, longestMs: number): FewDay {
     const known = this.#few
-    if (known?.forecast === forecast && known.polls === polls && known.longestMs === longestMs)
-      return known.instants
-    const instants = fewInstants(forecast, polls, longestMs)
-    this.#few = { forecast, polls, longestMs, instants }
-    return instants
+    const isKnown = known?.forecast === forecast && known.even.length === polls
+    if (isKnown && known.longestMs === longestMs) return known
+    this.#few = fewDay(forecast, polls, longestMs)
+    return this.#few
   }
 
   #forecastFor({ day }: BudgetView): DayForecast {

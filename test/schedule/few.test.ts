@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { forecastBudgetDay } from '../../src/schedule/forecast/outlook.ts'
 import { emptyProfile } from '../../src/schedule/forecast/profile.ts'
-import { fewInstants, restOfFew } from '../../src/schedule/pace/few.ts'
+import { fewDay, restOfFew } from '../../src/schedule/pace/few.ts'
 import { keptShareMin } from '../../src/schedule/pace/guard.ts'
 import { benchOptions } from '../bench/compare.ts'
 
@@ -10,7 +10,7 @@ const day = { key: '2026-11-22', startMs: 0, endMs: 24 * hourMs }
 const forecast = forecastBudgetDay(emptyProfile(), day, benchOptions(24))
 
 it('instants of a day are as many as there are units, none further from the next than the longest gap', () => {
-  const instants = fewInstants(forecast, 24, 3 * hourMs)
+  const instants = fewDay(forecast, 24, 3 * hourMs).chosen
   const gaps = instants.map((at, index) => (instants[index + 1] ?? (instants[0] ?? 0) + day.endMs) - at)
   expect(instants).toHaveLength(24)
   expect(Math.min(...gaps)).toBeGreaterThan(0)
@@ -19,7 +19,7 @@ it('instants of a day are as many as there are units, none further from the next
 
 it('a day that turns out otherwise can go on from any instant: most of the even polls of its rest are left', () => {
   const busy = { ...forecast, rates: forecast.rates.map((_, step) => (step < 36 ? 1 : 1e-4)) }
-  const instants = fewInstants(busy, 24, 5 * hourMs)
+  const instants = fewDay(busy, 24, 5 * hourMs).chosen
   for (const [index, at] of instants.entries()) {
     const evenOfRest = (day.endMs - at) / hourMs
     expect(instants.length - index).toBeGreaterThan(keptShareMin * evenOfRest - 1)
@@ -37,13 +37,14 @@ it('what came on one of the last days would find no long gap, unless there are t
   const waitAt = (atMs: number, instants: readonly number[]) =>
     (instants.find((each) => each >= atMs) ?? 0) - atMs
   const [polls, longestMs] = [10, 7 * hourMs]
-  expect(waitAt(7 * hourMs, fewInstants(evening, polls, longestMs))).toBeGreaterThan(5 * hourMs)
+  expect(waitAt(7 * hourMs, fewDay(evening, polls, longestMs).chosen)).toBeGreaterThan(5 * hourMs)
   const remembered = { ...evening, lately: [morning] }
-  const instants = fewInstants(remembered, polls, longestMs)
+  const few = fewDay(remembered, polls, longestMs)
+  const instants = few.chosen
   const waits = Array.from({ length: 30 }, (_, step) => waitAt((5 + (step + 0.5) / 12) * hourMs, instants))
   expect(Math.max(...waits)).toBeLessThanOrEqual(4.8 * hourMs)
   expect(instants.filter((at) => at > 18 * hourMs && at <= 21.5 * hourMs).length).toBeGreaterThan(5)
-  const rest = restOfFew(remembered, instants, { polls: 1, lastAtMs: 4 * hourMs, longestMs })
+  const rest = restOfFew(few, 1, 4 * hourMs)
   expect(rest).toHaveLength(1)
 })
 
@@ -54,10 +55,7 @@ it.each([
   ['just before the end of the day', 3, 23.99],
 ])('what is left of the units goes after the last poll: %s', (_, polls, lastHour) => {
   const lastAtMs = lastHour * hourMs
-  const rest = restOfFew(forecast, fewInstants(forecast, 24, 3 * hourMs), {
-    ...{ polls, lastAtMs },
-    longestMs: 3 * hourMs,
-  })
+  const rest = restOfFew(fewDay(forecast, 24, 3 * hourMs), polls, lastAtMs)
   const from = Math.max(lastAtMs, day.startMs)
   expect(rest.length).toBeLessThanOrEqual(polls)
   for (const [index, at] of rest.entries()) {

@@ -47,15 +47,20 @@ export interface FewScore {
   even: number
 }
 
-/** Counts an event of a day with these chosen instants for both. */
-export function scoreFew(
-  score: FewScore,
-  { day }: DayForecast,
-  chosen: readonly number[],
-  atMs: number,
-): void {
-  score.chosen += waitFor(chosen, day.endMs - day.startMs, atMs)
-  score.even += waitFor(evenInstants(day, chosen.length), day.endMs - day.startMs, atMs)
+/** The polls of a day, each set ascending; they cost a hundred decisions. */
+export interface FewDay {
+  readonly forecast: DayForecast
+  readonly longestMs: number
+  readonly chosen: readonly number[]
+  readonly even: readonly number[]
+  readonly steps: DaySteps
+}
+
+/** Counts an event of a day for its chosen instants and for even ones. */
+export function scoreFew(score: FewScore, { forecast, chosen, even }: FewDay, atMs: number): void {
+  const dayMs = forecast.day.endMs - forecast.day.startMs
+  score.chosen += waitFor(chosen, dayMs, atMs)
+  score.even += waitFor(even, dayMs, atMs)
 }
 
 /** Earlier days count less from now on. */
@@ -74,20 +79,24 @@ function evenInstants({ startMs, endMs }: BudgetDay, polls: number): number[] {
 
 /** Until the next of these instants, which come every day; an event of the evening before is one of that day's. */
 function waitFor(instants: readonly number[], dayMs: number, atMs: number): number {
-  const coming = [-dayMs, 0, dayMs].flatMap((shift) => instants.map((each) => each + shift - atMs))
-  return coming.find((wait) => wait >= 0) ?? 0
+  for (let shift = -dayMs; shift <= dayMs; shift += dayMs) {
+    const next = instants.find((each) => each + shift - atMs >= 0)
+    if (next !== undefined) return next + shift - atMs
+  }
+  return 0
 }
 
-/** Instants of so many polls in a whole day with the least waiting, no gap being longer than `longestMs`. */
-export function fewInstants(forecast: DayForecast, polls: number, longestMs: number): number[] {
+/** Chooses the instants of so many polls in a whole day with the least waiting, no gap being longer than `longestMs`. */
+export function fewDay(forecast: DayForecast, polls: number, longestMs: number): FewDay {
   const steps = stepsOf(forecast, polls)
   const longest = Math.floor(longestMs / steps.stepMs)
+  const even = evenInstants(forecast.day, polls)
   // Most turns come to the same ends, which take long to place.
   const placed = new Map<number, number[]>()
   let best: number[] = []
   for (let turn = 0; turn < turns; turn++) {
     const shiftMs = ((turn / turns - 0.5) * (forecast.day.endMs - forecast.day.startMs)) / polls
-    let ends = evenInstants(forecast.day, polls).map((at) => stepAt(steps, at + shiftMs))
+    let ends = even.map((at) => stepAt(steps, at + shiftMs))
     for (let round = 0; round < rounds; round++) {
       const [first, last] = [ends[0] ?? 0, ends.at(-1) ?? 0]
       const key = first * (3 * steps.size + 1) + last
@@ -103,25 +112,20 @@ export function fewInstants(forecast: DayForecast, polls: number, longestMs: num
     }
     if (best.length === 0 || costOf(steps, ends) < costOf(steps, best)) best = ends
   }
-  return best.map((end) => instantOf(steps, end))
+  return { forecast, longestMs, chosen: best.map((end) => instantOf(steps, end)), even, steps }
 }
 
-/** The instants of the polls that are left after the last poll, which was today or yesterday; `instants` are those of a whole day. */
+/** The instants of so many polls after the last one, which was today or yesterday. */
 export function restOfFew(
-  forecast: DayForecast,
-  instants: readonly number[],
-  {
-    polls,
-    lastAtMs,
-    longestMs,
-  }: { readonly polls: number; readonly lastAtMs: number; readonly longestMs: number },
+  { forecast, longestMs, chosen, steps }: FewDay,
+  polls: number,
+  lastAtMs: number,
 ): number[] {
-  const steps = stepsOf(forecast, instants.length)
   const ends = place(steps, {
     polls,
-    pollsPerDay: instants.length,
+    pollsPerDay: chosen.length,
     previous: stepAt(steps, lastAtMs),
-    next: stepAt(steps, instants[0] ?? forecast.day.endMs) + steps.size,
+    next: stepAt(steps, chosen[0] ?? forecast.day.endMs) + steps.size,
     longest: Math.floor(longestMs / steps.stepMs),
   })
   return ends.map((end) => instantOf(steps, end))
