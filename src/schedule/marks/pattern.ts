@@ -145,14 +145,21 @@ function placePolls(density: readonly number[], gap: number): Placement[] {
     placements.push(closeSlot(row, cameFrom, tail))
     const next = new Float64Array(size).fill(Number.POSITIVE_INFINITY)
     const from = new Int16Array(size).fill(-1)
-    for (let end = m * gap; end < size; end++)
+    for (let end = m * gap; end < size; end++) {
+      let [least, best] = [Number.POSITIVE_INFINITY, -1]
+      const [massEnd, momentEnd] = [mass[end + 1] ?? 0, moment[end + 1] ?? 0]
       for (let before = (m - 1) * gap; before <= end - gap; before++) {
-        const value = (row[before] ?? 0) + cost(before + 1, end)
-        if (value < (next[end] ?? 0)) {
-          next[end] = value
-          from[end] = before
-        }
+        // `cost(before + 1, end)`; a call would take most of a million rounds.
+        const waiting =
+          (end + 0.5) * (massEnd - (mass[before + 1] ?? 0)) - (momentEnd - (moment[before + 1] ?? 0))
+        const value = (row[before] ?? 0) + waiting
+        if (value >= least) continue
+        least = value
+        best = before
       }
+      next[end] = least
+      from[end] = best
+    }
     cameFrom.push(from)
     row = next
   }
