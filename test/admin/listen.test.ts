@@ -257,6 +257,14 @@ test.each([
   },
 )
 
+/** On a connection of its own: one that was used before may be closed as idle in a process that is so busy. */
+async function askAnew(port: number) {
+  const socket = connect(port, '127.0.0.1', () => socket.write(get('/healthz')))
+  const [answer] = await once(socket, 'data')
+  expect(String(answer)).toContain('200 OK')
+  socket.destroy()
+}
+
 /** A connection that sends thousands of requests, and takes the answers; `left` of them have not come yet. */
 async function flood(server: Server, port: number, packets: number) {
   const flooding = { left: packets * 1_000 }
@@ -270,11 +278,11 @@ async function flood(server: Server, port: number, packets: number) {
 }
 
 test('who sends thousands of requests one after the other keeps nobody else from being answered', async () => {
-  const { app, base, port } = await listen()
+  const { app, port } = await listen()
   const flooding = await flood(app.server, port, 20)
   const answered: number[] = []
   while (answered.length < 5) {
-    expect((await fetch(`${base}/healthz`)).status).toBe(200)
+    await askAnew(port)
     answered.push(flooding.left)
   }
   expect(Math.min(...answered)).toBeGreaterThan(1_000)
@@ -344,10 +352,7 @@ test('while hundreds ask without end, each for little, who comes anew waits for 
   const waits: number[] = []
   while (waits.length < 5) {
     const before = requests
-    const socket = connect(port, '127.0.0.1', () => socket.write(get('/healthz')))
-    const [answer] = await once(socket, 'data')
-    expect(String(answer)).toContain('200 OK')
-    socket.destroy()
+    await askAnew(port)
     waits.push(requests - before)
   }
   for (const socket of sockets) socket.destroy()
