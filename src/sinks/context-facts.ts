@@ -72,11 +72,15 @@ function listed(parts: readonly string[], display: Display): string {
   return [...fitting, ...(fitting.length < parts.length ? ['…'] : [])].join(between)
 }
 
-/** A line reads in the reader's direction, also where it starts with a name of the other one. */
+/**
+ * A line reads in the reader's direction, also where it starts with a name of the other one, or has no letters: digits are shown
+ * from left to right, and so is what stands before a Persian sign, which has a mark of that direction. Columns are to be so.
+ */
 function turned(line: string, display: Display): string {
   const direction = displayDirection(display)
-  const [first = ''] = /\p{L}/u.exec(line) ?? []
-  return directionOf(first, direction) === direction ? line : directionMark(direction) + line
+  if (line.startsWith(leftToRight)) return line
+  const [first = leftToRight] = /[\p{L}\u200e]/u.exec(line) ?? []
+  return directionOf(first) === direction ? line : directionMark(direction) + line
 }
 
 function named(name: string, charsMax: number, display: Display): string {

@@ -217,6 +217,17 @@ describe('a figure', () => {
     expect(shown('rial', persianDisplay)).toEqual(['۵٬۲۳۰ ریال (\u200e+۱٫۳۶٪)، ۰۹:۰۰:۰۶'])
   })
 
+  test('without a unit is read in the direction of the language, though no letter of it has one', () => {
+    const shown = (change: object, display: Display) =>
+      contextFacts(contextOf({ price: { last: 5_230, ...change } }), display, {
+        firedAtMs: persian.firedAtMs,
+      }).map(({ value }) => value)
+    expect(shown({ changePercent: 1.36 }, persianDisplay)).toEqual(['\u200f۵٬۲۳۰ (\u200e+۱٫۳۶٪)، ۰۹:۰۰:۰۶'])
+    expect(shown({}, persianDisplay)).toEqual(['\u200f۵٬۲۳۰، ۰۹:۰۰:۰۶'])
+    expect(shown({ change: 70 }, persianDisplay)).toEqual(['۵٬۲۳۰ (تغییر \u200e+۷۰)، ۰۹:۰۰:۰۶'])
+    expect(shown({ changePercent: 1.36 }, englishDisplay)).toEqual(['5,230 (+1.36%) · 09:00:06'])
+  })
+
   test('is read from a number that was spelled in another way, and is none where JavaScript has none', () => {
     const price = (last: string) => parseJson(`{"last":${last}}`)
     expect(facts({ price: price('5230.50') })).toEqual(['Last price: 5,230.5'])
