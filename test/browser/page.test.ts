@@ -6,6 +6,7 @@ import type { AuditRow } from '../../src/admin/views/audit-view.ts'
 import type { DeliveryRow } from '../../src/admin/views/delivery-view.ts'
 import type { StatusView } from '../../src/admin/views/status-view.ts'
 import { parseConfig } from '../../src/config/load.ts'
+import { versionHeader } from '../../src/telemetry/version.ts'
 import { rig as admin } from '../admin/rig.ts'
 import { row, sink, source, status } from '../admin/views.ts'
 import { startApp } from '../support/app.ts'
@@ -53,6 +54,9 @@ async function rig(
 }
 
 const said = (page: Page) => page.locator('#act-said')
+
+/** What a test answers in the name of the bridge. */
+const ofBridge = { [versionHeader]: '1.0.0' }
 
 /** Fills the dialog that is open and carries it out; resolves when it says something that ends the work. */
 async function carryOut(page: Page, done: RegExp): Promise<string> {
@@ -200,7 +204,9 @@ describe('a button', () => {
 
   it.each([
     [504, '<h1>504 Gateway Time-out</h1>'],
+    [504, '{"message":"The upstream server is timing out"}'],
     [200, '<h1>Your session has ended: log in</h1>'],
+    [200, '{"login":"/login"}'],
   ])('says what is known where a proxy answers in the place of the bridge: %i', async (status, body) => {
     const { url } = await rig(204)
     const { page } = await open(url)
@@ -217,6 +223,7 @@ describe('a button', () => {
   it.each([
     [403, '<h1>403 Forbidden</h1>'],
     [429, '{"message":"rate limit exceeded"}'],
+    [401, '{"detail":"Not authenticated"}'],
   ])('says that a proxy refused, and keeps the token: %i', async (status, body) => {
     const { url } = await rig(204)
     const { page } = await open(url)
@@ -488,7 +495,7 @@ describe('a button', () => {
     await page.route('**/api/v1/dead-letters/drop', async (route) => {
       const [cursor] = cursors.splice(0, 1)
       if (cursor === null) await released.promise
-      await route.fulfill({ json: { dropped: 1_000, unknown: [], cursor } })
+      await route.fulfill({ headers: ofBridge, json: { dropped: 1_000, unknown: [], cursor } })
     })
     await page.getByRole('button', { name: 'Drop dead' }).click()
     expect(await carryOut(page, /2,000/)).toBe(
@@ -516,9 +523,9 @@ describe('a button', () => {
     await some('dead', 3)
     const { page } = await open(url)
     const answers = [
-      { json: { dropped: 1_000, unknown: [], cursor: 'second' } },
-      { json: { dropped: 500, unknown: [], cursor: 'third' } },
-      { status: 503, json: { detail: 'Redis does not answer.' } },
+      { headers: ofBridge, json: { dropped: 1_000, unknown: [], cursor: 'second' } },
+      { headers: ofBridge, json: { dropped: 500, unknown: [], cursor: 'third' } },
+      { headers: ofBridge, status: 503, json: { detail: 'Redis does not answer.' } },
     ]
     await page.route('**/api/v1/dead-letters/drop', (route) => route.fulfill(answers.shift() ?? {}))
     await page.getByRole('button', { name: 'Drop dead' }).click()

@@ -1,4 +1,4 @@
-import { tokenHeader } from '../../telemetry/version.ts'
+import { tokenHeader, versionHeader } from '../../telemetry/version.ts'
 
 /** The part of the script that carries out buttons; within the function of `script.ts`. */
 export const actScript = `
@@ -16,7 +16,9 @@ export const actScript = `
       headers: { '${tokenHeader}': token, accept: 'application/json', ...(body ? { 'content-type': 'application/json' } : {}) },
       ...(body ? { body: JSON.stringify(body) } : {}),
     }).catch(lost)
-    const said = await answer.json().catch(() => undefined)
+    // What a proxy says may be JSON, too, and is nothing of ours.
+    const isOurs = answer.headers.has('${versionHeader}')
+    const said = isOurs ? await answer.json().catch(() => undefined) : undefined
     if (answer.ok && said) return said
     // Of a proxy, which got no answer of the bridge, or wants a login first.
     if (answer.ok || (answer.status >= 502 && !said)) lost()
