@@ -256,6 +256,23 @@ it('who tries a sink that rests while its alerts wait for their digest is not to
   expect(await tried()).toEqual([409, refusal])
 }, 90_000)
 
+it('who tries a sink of a bridge that waits for its last sends is told that it stops, not that there is no such sink', async () => {
+  const sandbox = await startSandbox({ history: 0 })
+  const held = Promise.withResolvers<void>()
+  const hook = await startWebhookReceiver({ answer: { status: 204, after: held.promise } })
+  const { app, url } = await startApp(bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url } }))
+  sandbox.fire()
+  await until('it is being sent', () => hook.requests.length === 1)
+  const stopped = app.stop()
+  const headers = { authorization: `Bearer ${adminToken}` }
+  const tried = await fetch(`${url}/api/v1/sinks/hook/probe`, { method: 'POST', headers })
+  held.resolve()
+  expect([tried.status, ((await tried.json()) as { detail: string }).detail]).toEqual([
+    ...[409, 'The bridge is stopping: it sends nothing any more.'],
+  ])
+  await stopped
+})
+
 it('rows that were quarantined after an order to drop them all had broken off are not dropped when it is sent again', async () => {
   const sandbox = await startSandbox({ history: 1 })
   const prefix = freshPrefix()

@@ -9,7 +9,7 @@ import { newestOf, sampleOf } from '../../delivery/records/sample.ts'
 import { openReader } from '../../delivery/records/search.ts'
 import type { Order, Portion } from '../../delivery/records/selection.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { NotFoundError } from '../../lib/errors.ts'
+import { NotFoundError, UserError } from '../../lib/errors.ts'
 import { given } from '../../lib/given.ts'
 import { silenceProblem } from '../../routing/silences.ts'
 import type { SilenceStore, StoredSilence } from '../../store/operators/silences.ts'
@@ -100,7 +100,11 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     sinks: {
       pause: (name, order) => running().pauses.pause(name, order),
       resume: (name, id) => running().pauses.resume(name, id),
-      probe: (name) => running().sender.probe(name),
+      async probe(name) {
+        // Who stops has no lane any more, of whatever sink.
+        if (draining()) throw new UserError('The bridge is stopping: it sends nothing any more.')
+        return running().sender.probe(name)
+      },
       activity: async () => sinkActivity(active().queues, running().sinkQuarters, clock.now()),
     },
     sources: {
