@@ -55,8 +55,9 @@ function fired({ firedAt }: AlertStory, times: Times): Html {
   return html`<li><b>${times.words.fired}</b> ${datedAt(firedAt) === null ? foreign(firedAt) : times.moment(firedAt)}</li>`
 }
 
-function seen({ firedAt, seenAt, page }: AlertStory, times: Times): HtmlPart {
-  if (seenAt === null) return null
+/** A notice was found by no poll. */
+function seen({ source, firedAt, seenAt, page }: AlertStory, times: Times): HtmlPart {
+  if (seenAt === null || source === noticeSource) return null
   const firedMs = datedAt(firedAt)
   const afterMs = firedMs === null ? -1 : Date.parse(seenAt) - firedMs
   const after = afterMs < 0 ? null : times.words.later(times.words.duration(afterMs))

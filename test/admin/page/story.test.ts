@@ -223,6 +223,14 @@ describe('the story of an alert', () => {
     expect(text).not.toContain('data-copy="alert-bridge replay')
   })
 
+  test('has no silence for a notice of the bridge, which no poll found either', async () => {
+    const notice = storyWith({ source: 'alert-bridge', kind: 'bridge.sink_down', page: null, held: [] })
+    const { text, words } = await story(notice)
+    expect(actsIn(text).map(({ label }) => label)).not.toContain('Silence what is like it')
+    expect(words).toContain('fired ')
+    expect(words).not.toContain('by the poll of')
+  })
+
   test('has none where everything that changes something is off', async () => {
     expect(actsIn((await story(storyWith(), { adminToken: () => undefined })).text)).toEqual([])
   })
