@@ -328,6 +328,22 @@ test('while thousands of requests come on one new connection after the other, wh
   expect(Math.max(...waits), waits.join(' ')).toBeLessThan(6_000)
 })
 
+test('while sixty connections that came just before send thousands of requests, who comes anew waits for few of them', async () => {
+  const { app, port } = await listen()
+  let requests = 0
+  app.server.on('request', ({ url }) => {
+    if (url === '/healthz?flood') requests += 1
+  })
+  const packet = get('/healthz?flood').repeat(1_000)
+  const floods = Array.from({ length: 60 }, () => connect(port, '127.0.0.1').on('error', () => {}))
+  for (const socket of floods) socket.resume().write(packet)
+  await until('some are read', () => requests >= 2_000)
+  const before = requests
+  for (let each = 0; each < 3; each += 1) await askAnew(port)
+  for (const socket of floods) socket.destroy()
+  expect(requests - before).toBeLessThan(30_000)
+})
+
 test('while hundreds ask without end, each for little, who comes anew waits for few of them', async () => {
   const { app, port } = await listen()
   let requests = 0

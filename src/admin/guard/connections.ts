@@ -4,8 +4,8 @@ import type { Unread } from './unread.ts'
 
 interface Connection {
   readonly socket: Socket
-  /** Requests in the turn in which it was read last. */
-  asked: number
+  /** Requests in the turn in which it was read last; undefined before. */
+  asked?: number
   /** Grows from one that was opened, or could be read, to the next. */
   order: number
 }
@@ -20,8 +20,9 @@ interface Connection {
  * would keep it from polling and sending for half a minute, and fill its memory, whatever these requests are answered. So after some
  * in a turn nothing more is read until the next one. The system reports in an order of its own what can be read: who always sends could
  * be the only one who is ever read. So after such a turn all connections wait, and only some are read in each that follows: those that
- * asked for little when they were read last; and in every second one those that have waited for the longest, too, as hundreds may ask for
- * little without end. Each of the two has a limit of its own, so that neither keeps the other from being read.
+ * asked for little when they were read last, of new ones the last that came; and in every second one those that have waited for the longest,
+ * too, as hundreds may ask for little, or come anew, without end. Each of the two has a limit of its own, so that neither keeps the other from
+ * being read. Node.js accepts one connection in a turn: so nobody is let through in those in which some come, up to a limit.
  */
 export function limitConnections(
   server: Server,
@@ -50,8 +51,9 @@ export function limitConnections(
     socket.pause()
   }
   server.on('connection', (socket: Socket) => {
-    const connection = { socket, asked: unknownAsks, order: ++orders }
+    const connection = { socket, order: ++orders }
     open.set(socket, connection)
+    isAccepting = true
     if (waiting.size > 0) waiting.add(connection)
     socket.once('close', () => close(connection))
     // Node.js does so where it begins to read, and after each answer.
@@ -68,6 +70,8 @@ export function limitConnections(
   let asked = new Map<Connection, number>()
   let isPlanned = false
   let isForPatient = false
+  let isAccepting = false
+  let acceptingTurns = 0
   const planEnd = () => {
     if (!isPlanned) setImmediate(turnEnds)
     isPlanned = true
@@ -84,14 +88,20 @@ export function limitConnections(
     if (Math.max(inTurn.patient, inTurn.others) >= inTurnMax)
       for (const each of open.values()) waiting.add(each)
     inTurn = { ...none }
+    if (waiting.size > 0 && isAccepting && acceptingTurns < acceptingTurnsMax) {
+      isAccepting = false
+      acceptingTurns += 1
+      return planEnd()
+    }
+    acceptingTurns = 0
     isForPatient = !isForPatient
     if (isForPatient && patient.size === 0)
       patient = new Set([...waiting].toSorted(byWait).slice(0, inTurnMax))
     if (isForPatient) for (const each of patient) letThrough(each)
     let sum = 0
     for (const each of [...waiting].toSorted(byAsks)) {
-      sum += each.asked
-      if (sum > inTurnMax && sum > each.asked) break
+      sum += asksOf(each)
+      if (sum > inTurnMax && sum > asksOf(each)) break
       letThrough(each)
     }
     if (waiting.size > 0) planEnd()
@@ -113,7 +123,12 @@ export function limitConnections(
 }
 
 function byAsks(one: Connection, other: Connection): number {
-  return one.asked - other.asked || byWait(one, other)
+  const areNew = one.asked === undefined && other.asked === undefined
+  return asksOf(one) - asksOf(other) || (areNew ? byWait(other, one) : byWait(one, other))
+}
+
+function asksOf({ asked = unknownAsks }: Connection): number {
+  return asked
 }
 
 function byWait(one: Connection, other: Connection): number {
@@ -124,5 +139,7 @@ function byWait(one: Connection, other: Connection): number {
 const openMax = 2_000
 /** Of each of the two; both take some dozens of milliseconds. */
 const inTurnMax = 250
+/** Of turns in a row, each far shorter than one in which requests are read. */
+const acceptingTurnsMax = 500
 /** Of who was not read yet: more than a client asks for that waits for answers, so that new ones hold up none that is known for little. */
 const unknownAsks = 50
