@@ -194,6 +194,8 @@ describe('a cluster whose master of the queues dies', () => {
     first.kill('SIGKILL')
     await owner.server.kill9()
     await first.ended()
+    // What it had sent may still lie in the buffers of its connections.
+    await busy.hook.untilAlone()
     const underWay = new Map(busy.takenSince(killedMs - unreplicatedMsMax).map((mark) => [mark, 1]))
     const shownAtKill = [...busy.shown.ids.keys()]
     startProgram(['run', '--config', config])

@@ -1,7 +1,9 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { promisify } from 'node:util'
 import { type Arrivals, createArrivals } from './arrivals.ts'
+import { until } from './until.ts'
 
 /** A request as it came over the wire. */
 export interface ReceivedRequest {
@@ -47,6 +49,8 @@ export interface WebhookReceiver {
   readonly received: Arrivals<ReceivedRequest>['received']
   /** Connections accepted so far, also those that never sent a request. */
   connections(): number
+  /** Whoever was connected has gone, and what they had sent before has come. */
+  untilAlone(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -90,6 +94,7 @@ export async function startWebhookReceiver(options: ReceiverOptions = {}): Promi
   })
   await new Promise<void>((resolve) => server.listen(options.port ?? 0, host, resolve))
   const { port } = server.address() as AddressInfo
+  const open = promisify(server.getConnections.bind(server)) as () => Promise<number>
 
   return {
     url: `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}${path}`,
@@ -100,6 +105,7 @@ export async function startWebhookReceiver(options: ReceiverOptions = {}): Promi
     },
     received: requests.received,
     connections: () => connections,
+    untilAlone: () => until('no connection is open', async () => (await open()) === 0),
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
