@@ -23,7 +23,7 @@ export const actScript = `
     // Of a proxy, which got no answer of the bridge, or wants a login first.
     if (answer.ok || (answer.status >= 502 && !said)) lost()
     // Every refusal of the bridge has words: what a proxy refuses says nothing of the token.
-    if (said?.detail && [401, 403, 429].includes(answer.status)) token = undefined
+    if (isOurs && [401, 403, 429].includes(answer.status)) token = undefined
     throw Object.assign(new Error(said?.detail ?? fill(words.answered, String(answer.status))), { status: answer.status })
   }
   const timeOf = (iso) => new Date(iso).toLocaleString(words.locale, { timeZone: words.timeZone, dateStyle: 'medium', timeStyle: 'short' })

@@ -24,8 +24,7 @@ export const navigationScript = `
       }
       // The bridge is away, or a proxy says that it is: the browser's own page would not have the token, nor what was typed.
       said.textContent = words.noAnswer
-      asked += 1
-      stale()
+      missed()
     }
   }
   // Blanks around a text are not meant, and what is left empty does not stand in the address.
@@ -53,8 +52,7 @@ export const navigationScript = `
       scrollTo(0, state.y)
       history.replaceState(null, '')
     } catch {
-      asked += 1
-      stale()
+      missed()
     }
   })
   document.addEventListener('click', (event) => {

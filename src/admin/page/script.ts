@@ -155,6 +155,10 @@ export const script = `(() => {
   /** How often news were asked for, and which of these the page has. What could not be shown is not forgotten. */
   let asked = 0
   let shown = 0
+  const missed = () => {
+    asked += 1
+    stale()
+  }
   /** Whether the bridge could read all of the page: else it is asked again, but not at once. */
   const isWhole = (main) => !main.querySelector('[data-unread]')
   let whole = isWhole(document)
@@ -249,8 +253,7 @@ ${navigationScript}
     try {
       await load(location.href)
     } catch {
-      asked += 1
-      stale()
+      missed()
     }
   })
 
