@@ -2,6 +2,7 @@ import { formatDuration } from '../lib/duration.ts'
 import { createAcknowledged } from './acknowledgement/acknowledged.ts'
 import { Unrecorded } from './acknowledgement/unrecorded.ts'
 import { Lane, type LaneOptions, type LaneState } from './lane/lane.ts'
+import { LaneLooks } from './lane/looks.ts'
 import { defaultTuning, type SinkEntry, type Tuning } from './settings.ts'
 
 export type { BreakerChange } from './circuit/circuit.ts'
@@ -29,7 +30,7 @@ export interface Sender {
 }
 
 export interface SenderOptions
-  extends Omit<LaneOptions, keyof SinkEntry | 'acknowledged' | 'unrecorded' | 'before' | 'tuning'> {
+  extends Omit<LaneOptions, keyof SinkEntry | 'acknowledged' | 'unrecorded' | 'looks' | 'tuning'> {
   readonly sinks: ReadonlyMap<string, SinkEntry>
   readonly tuning?: Partial<Tuning>
 }
@@ -42,6 +43,8 @@ class Lanes implements Sender {
   readonly #options: SenderOptions
   readonly #acknowledged = createAcknowledged()
   readonly #unrecorded: Unrecorded
+  readonly #tuning: Tuning
+  readonly #looks: LaneLooks
   readonly #lanes = new Map<string, { readonly entry: SinkEntry; readonly lane: Lane }>()
   /** Lanes that only wait for their last sends, each until it has stopped. */
   readonly #ending = new Map<Lane, Promise<void>>()
@@ -50,6 +53,8 @@ class Lanes implements Sender {
   constructor(options: SenderOptions) {
     this.#options = options
     this.#unrecorded = new Unrecorded(options.clock)
+    this.#tuning = { ...defaultTuning, ...options.tuning }
+    this.#looks = new LaneLooks({ ...options, everyMs: this.#tuning.watchEveryMs })
     void this.swap(options.sinks)
   }
 
@@ -104,12 +109,14 @@ class Lanes implements Sender {
   }
 
   #createLane(entry: SinkEntry, before: Lane | undefined): Lane {
-    const { sinks: _, tuning, ...common } = this.#options
-    const [acknowledged, unrecorded] = [this.#acknowledged, this.#unrecorded]
-    return new Lane(
-      { ...common, ...entry, acknowledged, unrecorded, tuning: { ...defaultTuning, ...tuning } },
-      before,
-    )
+    const { sinks: _, ...common } = this.#options
+    const shared = {
+      acknowledged: this.#acknowledged,
+      unrecorded: this.#unrecorded,
+      looks: this.#looks,
+      tuning: this.#tuning,
+    }
+    return new Lane({ ...common, ...entry, ...shared }, before)
   }
 
   #end(name: string, lane: Lane, deadlineMs?: number): void {

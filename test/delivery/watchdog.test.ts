@@ -1,8 +1,7 @@
 import { Worker } from 'bullmq'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openQueue } from '../../src/delivery/queue/queues.ts'
-import type { QueueView } from '../../src/delivery/queue/view.ts'
-import { readLaneView } from '../../src/delivery/queue/view.ts'
+import { type LaneView, type QueueView, readLaneViews } from '../../src/delivery/queue/view.ts'
 import { standstill } from '../../src/delivery/worker/watchdog.ts'
 import { useRedis } from '../support/redis.ts'
 import { delivered, deliveryJob, jobs, rig, testSink, until } from './rig.ts'
@@ -59,7 +58,8 @@ describe('what waits in a queue', () => {
     const queue = openQueue(redis, prefix, 'hook')
     onTestFinished(() => queue.close())
     const rateLimit = { max: 1_000, per: 1_000 }
-    const look = () => readLaneView({ redis, prefix, queue, rateLimit, fitsLimiter: true })
+    const look = () =>
+      readLaneViews({ redis, prefix }, [{ queue, rateLimit, fitsLimiter: true }])[0] as Promise<LaneView>
     await until('it is connected', () => look().catch(() => undefined))
     expect(await look()).toMatchObject({ waiting: 0, locked: 0, next: undefined })
     await queues.enqueue(jobs('hook', 1, 2))
@@ -74,6 +74,36 @@ describe('what waits in a queue', () => {
     expect(await look()).toMatchObject({ waiting: 3, locked: 0, next: 'main.2' })
     await redis.set(`${queue.toKey('main.1')}:lock`, 'somebody')
     expect(await look()).toMatchObject({ waiting: 2, locked: 1 })
+  })
+
+  it('is read of all sinks at once, each by its own limits, and a key of another type fails its own sink alone', async () => {
+    const names = Array.from({ length: 60 }, (_, nth) => `s${nth}`)
+    const { queues, redis, prefix } = rig(server, names)
+    const requests = names.map((name, nth) => {
+      const queue = openQueue(redis, prefix, name)
+      onTestFinished(() => queue.close())
+      return { queue, rateLimit: { max: nth === 7 ? 1 : 1_000, per: 1_000 }, fitsLimiter: nth !== 8 }
+    })
+    const look = () => readLaneViews({ redis, prefix }, requests)
+    await until('it is connected', () => redis.ping().catch(() => undefined))
+    await queues.enqueue(names.flatMap((name, nth) => jobs(name, 1, nth % 3)))
+    const limiterOf = (nth: number) => requests[nth]?.queue.toKey('limiter') ?? ''
+    await redis.set(limiterOf(7), '1', 'PX', 3_600_000)
+    await redis.set(limiterOf(8), '1', 'PX', 3_600_000)
+    await redis.set(requests[55]?.queue.toKey('wait') ?? '', 'no list')
+    const views = await Promise.allSettled(look())
+    const waiting = views.map((view) =>
+      view.status === 'fulfilled' ? view.value.waiting : view.reason.message,
+    )
+    expect(waiting).toEqual(
+      names.map((_, nth) => (nth === 55 ? expect.stringMatching(/^WRONGTYPE /) : nth % 3)),
+    )
+    const limited = views.flatMap((view, nth) =>
+      view.status === 'fulfilled' && view.value.limited ? [nth] : [],
+    )
+    expect(limited).toEqual([7])
+    expect(await redis.pttl(limiterOf(7))).toBeLessThanOrEqual(1_000)
+    expect(await redis.pttl(limiterOf(8))).toBeGreaterThan(1_000)
   })
 })
 

@@ -11,8 +11,8 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const redis = useRedis()
 const lookEveryMs = 200
-/** What the verdict finds is looked at with every twelfth look. */
-const findingsEveryMs = 12 * lookEveryMs
+/** What the verdict finds is looked at with every sixth look. */
+const findingsEveryMs = 6 * lookEveryMs
 
 it('a reload that every replica refuses is told once, and its end once, when all have a config again', async () => {
   const { start, told } = await bridges()

@@ -77,10 +77,10 @@ const hourMs = 3_600_000
 const orphanMs = 30 * 24 * hourMs
 
 /** Checks of a minute: no replica's breaker was open in so many when a sink counts as working again; findings are read once in them. */
-const minuteLooks = 12
+const minuteLooks = 6
 
 export function createOperators(options: OperatorsOptions): Operators {
-  const { active, sources, breakers, store, clock, log, lookEveryMs = 5_000 } = options
+  const { active, sources, breakers, store, clock, log, lookEveryMs = 10_000 } = options
   const { sendUnsent } = noticeSender(options)
   const toUnsent = noticeMaker(clock, () => active().timeZone)
   const troubles = createTroubles({ store, toUnsent })

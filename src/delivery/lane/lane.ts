@@ -18,12 +18,12 @@ import { createJobFields, type JobFields } from '../queue/job-fields.ts'
 import { LockAges } from '../queue/lock-ages.ts'
 import { type AlertJob, type AlertQueue, closeQueue, openQueue, type Retention } from '../queue/queues.ts'
 import { type JobReplacement, replaceJob } from '../queue/replace-job.ts'
-import { type LaneView, readLaneView } from '../queue/view.ts'
+import type { LaneView } from '../queue/view.ts'
 import { type QueueSettings, queueSettings, type SinkEntry, type Tuning } from '../settings.ts'
 import { abortReserveMs, endMsMax, recordMsMax, stopMsMaxOf } from '../worker/stop-times.ts'
 import { type Stuck, Watchdog } from '../worker/watchdog.ts'
 import { Workers } from '../worker/workers.ts'
-import { LaneLooks } from './looks.ts'
+import type { LaneLooks, LooksOfLane } from './looks.ts'
 import { RunningJobs } from './running-jobs.ts'
 
 /**
@@ -38,6 +38,7 @@ export interface LaneOptions extends SinkEntry {
   readonly prefix: string
   readonly acknowledged: Acknowledged
   readonly unrecorded: Unrecorded
+  readonly looks: LaneLooks
   readonly metrics: Metrics
   readonly log: Logger
   readonly clock: Clock
@@ -69,7 +70,7 @@ export class Lane {
   readonly #lockAges: LockAges
   readonly #workers: Workers
   readonly #watchdog: Watchdog
-  readonly #looks: LaneLooks
+  readonly #ownLooks: LooksOfLane
   readonly #processorDeps: ProcessorDeps
   #before: Lane | undefined
   readonly #ending = new AbortController()
@@ -125,13 +126,11 @@ export class Lane {
       onStuck: (stuck) => this.#onStuck(stuck),
     })
     const { rateLimit } = settings
-    this.#looks = new LaneLooks({
-      everyMs: tuning.watchEveryMs,
-      read: () =>
-        readLaneView({ redis, prefix, queue: this.#queue, rateLimit, fitsLimiter: this.#workers.isOpen }),
+    this.#ownLooks = {
+      request: () => ({ queue: this.#queue, rateLimit, fitsLimiter: this.#workers.isOpen }),
       first: (view) => [this.#circuit.look(view), this.#workers.taken.look(view)],
       each: (view) => this.#look(view),
-    })
+    }
     this.#batcher =
       sink.batch &&
       new Batcher(
@@ -181,7 +180,7 @@ export class Lane {
       this.#workers.open()
       this.#circuit.start()
     }
-    this.#looks.start({ withFirst: sends })
+    this.#options.looks.start(this.#ownLooks, { withFirst: sends })
   }
 
   /** How long `stop` may take at most: every send that runs has the time that its sink gives it. */
@@ -201,7 +200,7 @@ export class Lane {
    */
   async stop(deadlineMs: number = this.stopMsMax): Promise<void> {
     this.#ending.abort(new Error('stopping'))
-    this.#looks.stop()
+    this.#options.looks.stop(this.#ownLooks)
     this.#circuit.stop()
     this.#staleDelays.stop()
     this.#batcher?.stop()

@@ -31,26 +31,52 @@ export interface LaneView extends QueueView {
   readonly breaker: StoredBreaker | undefined
 }
 
-interface LaneViewOptions {
-  /** A connection that fails fast. */
-  readonly redis: RedisClient
-  readonly prefix: string
+/** Of one sink. */
+export interface LaneViewRequest {
   readonly queue: AlertQueue
   readonly rateLimit: RateLimit
   /** Also shortens what is longer than this config allows; see `viewScript`. */
   readonly fitsLimiter: boolean
 }
 
-export async function readLaneView(options: LaneViewOptions): Promise<LaneView> {
-  const { redis, prefix, queue, rateLimit, fitsLimiter } = options
-  const keys = ['meta', 'wait', 'delayed', 'active', 'limiter', ''].map((name) => queue.toKey(name))
-  const dueScore = (Date.now() - overdueMs) * 0x1000
-  const windowMs = fitsLimiter ? Math.ceil(rateLimit.per) : Number.MAX_SAFE_INTEGER
-  const holdMs = fitsLimiter ? waits.receiverHold.maxMs : Number.MAX_SAFE_INTEGER
-  const given = [dueScore, activeLookedAt, rateLimit.max, windowMs, holdCountMin, holdMs]
-  const reading = redis.eval(viewScript, 7, ...keys, breakerKey(prefix, queue.name), ...given)
-  const answer = await within(commandTimeoutMs, 'looking at the queue', reading)
-  const [paused, waiting, next, overdue, active, locked, limitedMs, breaker, breakerMs] = answer as ViewAnswer
+interface LaneViewOptions {
+  /** A connection that fails fast. */
+  readonly redis: RedisClient
+  readonly prefix: string
+}
+
+/** In the order of the requests. What cannot be read of one sink, as where a key has another type, fails for that one alone. */
+export function readLaneViews(
+  options: LaneViewOptions,
+  requests: readonly LaneViewRequest[],
+): Promise<LaneView>[] {
+  return Array.from({ length: Math.ceil(requests.length / lanesAtOnce) }, (_, nth) =>
+    readSome(options, requests.slice(nth * lanesAtOnce, (nth + 1) * lanesAtOnce)),
+  ).flat()
+}
+
+function readSome(
+  { redis, prefix }: LaneViewOptions,
+  requests: readonly LaneViewRequest[],
+): Promise<LaneView>[] {
+  const keys = requests.flatMap(({ queue }) => [
+    ...['meta', 'wait', 'delayed', 'active', 'limiter', ''].map((name) => queue.toKey(name)),
+    breakerKey(prefix, queue.name),
+  ])
+  const limits = requests.flatMap(({ rateLimit: { max, per }, fitsLimiter }) =>
+    fitsLimiter
+      ? [max, Math.ceil(per), waits.receiverHold.maxMs]
+      : [max, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
+  )
+  const given = [(Date.now() - overdueMs) * 0x1000, activeLookedAt, holdCountMin, ...limits]
+  const reading = redis.eval(viewScript, keys.length, ...keys, ...given) as Promise<ViewAnswer[]>
+  const answers = within(commandTimeoutMs, 'looking at the queue', reading)
+  return requests.map(async (_, nth) => viewOf((await answers)[nth]))
+}
+
+function viewOf(answer: ViewAnswer | undefined): LaneView {
+  if (answer === undefined || answer.length === 1) throw new Error(String(answer))
+  const [paused, waiting, next, overdue, active, locked, limitedMs, breaker, breakerMs] = answer
   return {
     waiting: waiting + overdue + active - locked,
     locked,
@@ -62,38 +88,52 @@ export async function readLaneView(options: LaneViewOptions): Promise<LaneView> 
   }
 }
 
-type ViewAnswer = [number, number, string, number, number, number, number, string, number]
+type ViewAnswer = [error: string] | [number, number, string, number, number, number, number, string, number]
+
+/** Nothing else is served by Redis meanwhile. */
+const lanesAtOnce = 50
 
 /**
- * One command in the place of ten: each lane asks every few seconds, all the time.
+ * One command in the place of ten for each sink: all lanes ask every few seconds, all the time.
  *
  * A window of the rate limit that began under another config, and may last up to a day, is shortened to the length of this
  * config's. A hold, which BullMQ stores in the same key as a count that no limit reaches, is shortened to the longest
  * pause that a receiver may ask for, for the case that the clock of Redis was set back.
  *
- * KEYS meta, wait, delayed, active, limiter, start of a job's key, breaker · ARGV highest score that is overdue, active jobs that are
- * looked at, jobs in a window of the rate limit, the window (ms), the count from which on it is a hold, the longest hold (ms)
+ * KEYS for each sink: meta, wait, delayed, active, limiter, start of a job's key, breaker · ARGV highest score that is overdue, active
+ * jobs that are looked at, the count from which on it is a hold; for each sink: jobs in a window of the rate limit, the window (ms), the
+ * longest hold (ms) · Returns what Redis has of each sink, or the text of an error
  */
 const viewScript = `
-local active = redis.call('LRANGE', KEYS[4], 0, ARGV[2] - 1)
-local locked = 0
-for _, id in ipairs(active) do locked = locked + redis.call('EXISTS', KEYS[6] .. id .. ':lock') end
-local count = tonumber(redis.call('GET', KEYS[5]) or 0)
-local limitedMs = redis.call('PTTL', KEYS[5])
-local longestMs = tonumber(count < tonumber(ARGV[5]) and ARGV[4] or ARGV[6])
-if limitedMs > longestMs then redis.call('PEXPIRE', KEYS[5], longestMs) end
-if count < tonumber(ARGV[3]) then limitedMs = 0 end
-return {
-  redis.call('HEXISTS', KEYS[1], 'paused'),
-  redis.call('LLEN', KEYS[2]),
-  redis.call('LINDEX', KEYS[2], -1) or '',
-  redis.call('ZCOUNT', KEYS[3], 0, ARGV[1]),
-  #active,
-  locked,
-  limitedMs,
-  redis.call('GET', KEYS[7]) or '',
-  redis.call('PTTL', KEYS[7]),
-}
+local function look(meta, wait, delayed, active, limiter, job, breaker, most, windowMs, holdMs)
+  local ids = redis.call('LRANGE', active, 0, ARGV[2] - 1)
+  local locked = 0
+  for _, id in ipairs(ids) do locked = locked + redis.call('EXISTS', job .. id .. ':lock') end
+  local count = tonumber(redis.call('GET', limiter) or 0)
+  local limitedMs = redis.call('PTTL', limiter)
+  local longestMs = tonumber(count < tonumber(ARGV[3]) and windowMs or holdMs)
+  if limitedMs > longestMs then redis.call('PEXPIRE', limiter, longestMs) end
+  if count < tonumber(most) then limitedMs = 0 end
+  return {
+    redis.call('HEXISTS', meta, 'paused'),
+    redis.call('LLEN', wait),
+    redis.call('LINDEX', wait, -1) or '',
+    redis.call('ZCOUNT', delayed, 0, ARGV[1]),
+    #ids,
+    locked,
+    limitedMs,
+    redis.call('GET', breaker) or '',
+    redis.call('PTTL', breaker),
+  }
+end
+local views = {}
+for nth = 1, #KEYS / 7 do
+  local given = { unpack(KEYS, 7 * nth - 6, 7 * nth) }
+  for at = 1, 3 do given[7 + at] = ARGV[3 * nth + at] end
+  local ok, view = pcall(look, unpack(given))
+  views[nth] = ok and view or { type(view) == 'table' and view.err or view }
+end
+return views
 `
 
 /** When a delayed job is due; undefined for any other. */
