@@ -3,7 +3,7 @@ import { formatCount } from '../admin/page/words/en.ts'
 import type { DeadLetterRow } from '../admin/views/delivery-view.ts'
 import { given } from '../lib/given.ts'
 import { instantOption } from './arguments/instant.ts'
-import { alertIds, countOption, isoOption, UsageError } from './arguments/usage.ts'
+import { alertIds, countOption, isoOption, refuseLimit, UsageError } from './arguments/usage.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './client/daemon.ts'
 import { checkedPage, countDefault, type ListPage, pageMax } from './client/list.ts'
 import { carryOut, describeDone, describeDryRun } from './client/long-request.ts'
@@ -41,11 +41,13 @@ export function deadLettersCommand(): Command {
       'go on with the retry that began then and broke off: nothing is sent twice',
       isoOption('--at'),
     )
-    .action(async (action: string, ids: string[], options: Options) => {
+    .action(async (action: string, ids: string[], options: Options, command: Command) => {
       const daemon = connectDaemon(options)
       if (action === 'list') return list(daemon, ids, options)
-      if (action === 'retry' || action === 'drop') return change(daemon, action, ids, options)
-      throw new UsageError(`"${action}" is no action: expected list, retry or drop.`)
+      if (action !== 'retry' && action !== 'drop')
+        throw new UsageError(`"${action}" is no action: expected list, retry or drop.`)
+      refuseLimit(command, action)
+      return change(daemon, action, ids, options)
     })
 }
 

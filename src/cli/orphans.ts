@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { DeliveryRow } from '../admin/views/delivery-view.ts'
 import { type OrphanView, orphanKinds } from '../admin/views/orphan-view.ts'
-import { countOption, UsageError } from './arguments/usage.ts'
+import { countOption, refuseLimit, UsageError } from './arguments/usage.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './client/daemon.ts'
 import { countDefault, listPages } from './client/list.ts'
 import { carryOut, describeDone, describeDryRun } from './client/long-request.ts'
@@ -33,11 +33,13 @@ export function orphansCommand(): Command {
         action: string,
         name: string | undefined,
         { to, retry, kind, limit, dryRun, ...options }: Options,
+        command: Command,
       ) => {
         const daemon = connectDaemon(options)
         if (action === 'list') return list(daemon, name, { limit, json: options.json ?? false })
         if (action !== 'move' && action !== 'drop')
           throw new UsageError(`"${action}" is no action: expected list, move or drop.`)
+        refuseLimit(command, action)
         if (name === undefined) throw new UsageError(`Say which: ${action} NAME, as list shows it.`)
         if (action === 'move' && to === undefined) throw new UsageError('Say where: --to NAME.')
         const body = {

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { QuarantinedRow } from '../admin/views/status-view.ts'
 import { sampleMax } from '../delivery/records/sample.ts'
 import { printable } from '../telemetry/printable.ts'
-import { countOption, idsArgument, UsageError } from './arguments/usage.ts'
+import { countOption, idsArgument, refuseLimit, UsageError } from './arguments/usage.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './client/daemon.ts'
 import { countDefault, listPages } from './client/list.ts'
 import { describeDryRun } from './client/long-request.ts'
@@ -26,7 +26,8 @@ export function quarantineCommand(): Command {
     .option('--limit <count>', 'how many to list', countOption('--limit'), countDefault)
     .option('--all', 'with retry and drop: all of them')
     .option('--dry-run', 'with retry and drop: only say how many it would be, and name some')
-    .action(async (action: string, ids: string[], { source, limit, all, dryRun, ...options }: Options) => {
+    .action(async (action: string, ids: string[], given: Options, command: Command) => {
+      const { source, limit, all, dryRun, ...options } = given
       const daemon = connectDaemon(options)
       const rows = async (count?: number) => {
         const { data, more } = await listPages<QuarantinedRow>(
@@ -43,6 +44,7 @@ export function quarantineCommand(): Command {
       }
       if (action !== 'retry' && action !== 'drop')
         throw new UsageError(`"${action}" is no action: expected list, retry or drop.`)
+      refuseLimit(command, action)
       const selection = {
         ...(source === undefined ? {} : { source }),
         ...(ids.length === 0 ? {} : { ids }),

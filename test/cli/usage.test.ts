@@ -54,8 +54,14 @@ const commands: Record<string, readonly (readonly string[])[]> = {
     ['list', '--since', 'foo'],
     ['retry', '--all', '--since', '99999999999d'],
     ['retry', '--all', '--at', 'foo'],
+    // An order takes all that are named: whoever wants one of them must not lose the others.
+    ['retry', '--all', '--limit', '1', ...nobody],
+    ['drop', '--sink', 'slack', '--limit', '50', ...nobody],
   ],
-  quarantine: [[], ['foo'], ['retry'], ['drop', 'foo'], ['list', '--limit', 'x'], ['list', '--limit', '0']],
+  quarantine: [
+    ...[[], ['foo'], ['retry'], ['drop', 'foo'], ['list', '--limit', 'x'], ['list', '--limit', '0']],
+    ['drop', '--all', '--limit', '1', ...nobody],
+  ],
   replay: [
     [],
     ['foo'],
@@ -74,6 +80,7 @@ const commands: Record<string, readonly (readonly string[])[]> = {
     ['drop'],
     ['drop', 'old', '--kind', 'foo'],
     ['list', 'old', '--limit', '0'],
+    ['drop', 'old', '--limit', '1', ...nobody],
   ],
   pause: [[], ['a', 'b']],
   resume: [[], ['a', 'b']],

@@ -1,3 +1,4 @@
+import type { Command } from 'commander'
 import { asciiDigits } from '../../alert/text/text.ts'
 import { parseInstant } from '../../config/instant.ts'
 import { parseDuration } from '../../lib/duration.ts'
@@ -13,6 +14,14 @@ export function countOption(option: string, max = 999_999_999): (text: string) =
     if (/^[1-9]\d{0,8}$/.test(text) && Number(text) <= max) return Number(text)
     throw new UsageError(`${option}: "${text}" is no whole number from 1 to ${max}.`)
   }
+}
+
+/** Whoever gives an order a `--limit` means so many and no more; what is dropped beyond that does not come back. */
+export function refuseLimit(command: Command, action: string): void {
+  if (command.getOptionValueSource('limit') !== 'cli') return
+  throw new UsageError(
+    `--limit is how many to list: ${action} takes all that are selected, and --dry-run says how many.`,
+  )
 }
 
 /** Checks for an ISO time with its offset, and returns the text unchanged. */
