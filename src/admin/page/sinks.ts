@@ -5,7 +5,7 @@ import { refusesEverything } from '../verdict.ts'
 import type { LastResult, SinkState, SinkView } from '../views/status-view.ts'
 import { curve, hourBars } from './bars.ts'
 import { actionButton, buttonRow } from './buttons.ts'
-import { failure } from './foreign.ts'
+import { failure, foreign } from './foreign.ts'
 import { badge, type IconName, section, type Tone } from './pieces.ts'
 import type { Times } from './times.ts'
 import { lagText, type PageWords } from './words/en.ts'
@@ -62,7 +62,7 @@ export function sinkReason(
   words: PageWords,
 ): HtmlPart {
   if (reason === null) return null
-  return state === 'paused' ? words.fromBelow(reason) : failure(reason, words.reasons, words.fromBelow)
+  return state === 'paused' ? foreign(reason) : failure(reason, words.reasons, words.fromBelow)
 }
 
 /** Since when it sends nothing, or until when. A sink that is paused may have failed before: that is not since when it is paused. */

@@ -41,6 +41,7 @@ const ports: Partial<AdminPorts> = {
       sinks: [
         sink({ name: 'hook', state: 'open', reason: 'connect: ECONNREFUSED' }),
         sink({ name: 'desk', state: 'paused', reason: 'timeout' }),
+        sink({ name: 'chat', state: 'paused', reason: 'انتقال Slack تا فردا' }),
       ],
     }),
   deliveries: {
@@ -70,8 +71,17 @@ it('why an alert was held back or not taken is said in Persian, and what others 
   expect(body).not.toContain(english)
   expect(body).toContain('<small>اتصال برقرار نشد: <bdi dir="ltr">ECONNREFUSED</bdi></small>')
   // A comment of an operator on a pause is no reason of the bridge, even where it is the same word.
-  expect(body).toContain('<small><bdi dir="ltr" lang="en">timeout</bdi></small>')
+  expect(body).toContain('<small><bdi dir="ltr">timeout</bdi></small>')
 })
+
+it.each(['fa', 'en'] as const)(
+  'what an operator wrote of a pause is read in its own direction (%s)',
+  async (language) => {
+    const body = await bodyIn(language)
+    // Else its last words would stand where the first ones are read.
+    expect(body).toContain('<small><bdi dir="rtl">انتقال Slack تا فردا</bdi></small>')
+  },
+)
 
 it('the English page shows the sentences as they are', async () => {
   const body = await bodyIn('en')
