@@ -1,10 +1,13 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { QueueState } from '../../src/delivery/attempt/deliver.ts'
 import { openQueue } from '../../src/delivery/queue/queues.ts'
+import { createDeadLetters } from '../../src/delivery/records/dead-letters.ts'
 import { readSinkQueue } from '../../src/delivery/records/sink-queue.ts'
 import type { SinkSettings } from '../../src/delivery/settings.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import type { Sink } from '../../src/sinks/sink.ts'
 import { useRedis } from '../support/redis.ts'
-import { delivered, jobs, rig, testSink, unavailable, until } from './rig.ts'
+import { delivered, jobs, rejected, rig, testSink, unavailable, until } from './rig.ts'
 
 const server = useRedis()
 
@@ -70,6 +73,24 @@ describe('what the status knows of a queue', () => {
     await until('the second was tried', () => counts(3))
     const first = (await queue.getDelayed()).map(({ timestamp }) => timestamp).toSorted()[1]
     expect((await read()).oldestTriedAtMs).toBe(first)
+  })
+
+  it('is nothing of an alert that an operator sends again and that waits for its digest', async () => {
+    const { queues, sender } = rig(server, ['desk'])
+    const sink = testSink('desk', () => rejected)
+    const counts = async () => (await readSinkQueue('desk', queues, 0)).counts
+    await queues.enqueue(jobs('desk', 1, 1))
+    const before = sender([sink])
+    await until('it is given up on', async () => (await counts()).failed === 1)
+    await before.stop()
+    const letters = createDeadLetters({ queues, targets: new Map(), clock: systemClock })
+    await letters.retry({ ids: ['main.1'] })
+    const plan = { kind: 'digest' as const, max: 60, everyMs: 86_400_000, timeZone: 'Asia/Tehran' }
+    const batch: Sink['batch'] = { plan, split: (parcels) => [[...parcels]], send: async () => delivered }
+    sender([{ ...sink, batch }], { settings: { expireAfterMs: 2 * 86_400_000 } })
+    await until('it waits', async () => (await counts()).delayed === 1)
+    expect(sink.sends).toHaveLength(1)
+    expect((await readSinkQueue('desk', queues, 0)).oldestTriedAtMs).toBe(undefined)
   })
 })
 

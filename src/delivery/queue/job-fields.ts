@@ -77,8 +77,16 @@ export function createJobFields(redis: RedisClient, queue: AlertQueue): JobField
 }
 
 /** Which of the deliveries of one alert to one target: the first, or the one that was asked for at this time. */
-function deliveryOf({ requestedAtMs }: JobDelivery): string {
+function deliveryOf({ requestedAtMs }: Pick<JobDelivery, 'requestedAtMs'>): string {
   return String(requestedAtMs ?? '')
+}
+
+/** Whether the field of a job is of its present delivery, and not of one before an operator asked for it again. */
+export function isOfDelivery(
+  field: string | null | undefined,
+  { requestedAtMs }: Pick<JobDelivery, 'requestedAtMs'>,
+): boolean {
+  return field?.startsWith(`${deliveryOf({ requestedAtMs })} `) ?? false
 }
 
 const nowLine = `

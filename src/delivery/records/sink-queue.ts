@@ -2,6 +2,7 @@ import { readJson } from '../../alert/json/json.ts'
 import { given } from '../../lib/given.ts'
 import { answerText } from '../attempt/follow-up.ts'
 import { parseAttemptRecord, tooOldText } from '../queue/attempt-record.ts'
+import { delayField, isOfDelivery } from '../queue/job-fields.ts'
 import type { SinkQueues } from '../queue/queues.ts'
 import { type JobState, jobStates } from './job-view.ts'
 
@@ -72,7 +73,7 @@ export async function readSinkQueue(
       lastDeadAtMs: instantOf(deadOn),
       lastDeadReason: lastDeadReason || undefined,
       oldestWaitingAtMs,
-      oldestTriedAtMs: tried.map(waitingSince).reduce(earlier, undefined),
+      oldestTriedAtMs: tried.map(triedSince).reduce(earlier, undefined),
     }),
     endedOfLate: doneOfLate + deadOfLate,
     refusedInARow,
@@ -89,7 +90,7 @@ const triedLookedAt = 3
 const stateNames = jobStates.map((state) => (state === 'waiting' ? 'wait' : state))
 
 /** Fields that a job lacks, and all of a job that is not there, are null. */
-type Fields = readonly [string | null, string | null] | readonly []
+type Fields = readonly [string | null, string | null, (string | null)?] | readonly []
 
 type SinkQueueAnswer = [
   ...[number, readonly number[], Fields, Fields, Fields, number, [number, number], number],
@@ -107,15 +108,25 @@ function instantOf(stored: string | null | undefined): number | undefined {
 /** An alert that an operator asked to send again waits since then. */
 function waitingSince([timestamp, data]: Fields): number | undefined {
   if (timestamp === undefined || timestamp === null) return undefined
+  return Math.max(Number(timestamp), requestedAt(data) ?? 0)
+}
+
+/** undefined of one that was not tried yet, or only before an operator asked for it, and waits for its digest. */
+function triedSince([timestamp, data, delayed]: Fields): number | undefined {
+  const isTried = isOfDelivery(delayed, { requestedAtMs: requestedAt(data) })
+  return isTried ? waitingSince([timestamp ?? null, data ?? null]) : undefined
+}
+
+function requestedAt(data: string | null | undefined): number | undefined {
   const { requestedAtMs } = (readJson(data ?? '') ?? {}) as { requestedAtMs?: unknown }
-  return Math.max(Number(timestamp), typeof requestedAtMs === 'number' ? requestedAtMs : 0)
+  return typeof requestedAtMs === 'number' ? requestedAtMs : undefined
 }
 
 /**
  * KEYS meta, wait, active, delayed, completed, failed, start of a job's key · ARGV since when acknowledgements are counted, and since when
  * all that ended, why an alert is given up on unsent, and how many recipients each has · Returns whether it is paused, how many there are
  * in each state, fields of the last that was acknowledged, the last that was given up on and the next to be sent, both counts,
- * `refusedInARow`, and fields of some that were tried in vain. The id of a job ends with a tag of its recipient, where there are some (`jobId`).
+ * `refusedInARow`, and fields of some of those to be tried later. The id of a job ends with a tag of its recipient, where there are some (`jobId`).
  */
 const sinkQueueScript = `
 local function fieldsOf(id, ...)
@@ -138,8 +149,7 @@ end
 refused = sent < ${sentMin} and sent or math.max(sent, refused)
 local tried = {}
 for _, id in ipairs(redis.call('ZREVRANGE', KEYS[4], 0, ${triedLookedAt - 1})) do
-  -- What is only gathered for a digest has no record yet.
-  if redis.call('LLEN', KEYS[7] .. id .. ':logs') > 0 then tried[#tried + 1] = fieldsOf(id, 'timestamp', 'data') end
+  tried[#tried + 1] = fieldsOf(id, 'timestamp', 'data', '${delayField}')
 end
 return {
   redis.call('HEXISTS', KEYS[1], 'paused'),
