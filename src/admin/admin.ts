@@ -65,12 +65,12 @@ export function buildAdmin(deps: AdminDeps): FastifyInstance {
   refuseForeignHosts(app, deps)
   refuseExpectations(app, asked)
   answerFewAtOnce(app, new Set([...lifePaths, eventsPath]), unread)
-  app.setNotFoundHandler((request, reply) =>
-    sendProblem(reply, {
-      status: 404,
-      detail: `There is no ${request.method} ${request.url.split('?')[0]}.`,
-    }),
-  )
+  // No handler: before one is called the body is read, up to a megabyte of each connection, from anybody.
+  app.addHook('onRequest', async (request, reply) => {
+    if (!request.is404) return
+    const detail = `There is no ${request.method} ${request.url.split('?')[0]}.`
+    return sendProblem(reply, { status: 404, detail })
+  })
   app.setErrorHandler<FastifyError>((error, request, reply) => answerError(deps, error, request, reply))
   const routes = collectRoutes(app)
   registerHealth(app, deps)

@@ -121,6 +121,19 @@ test('a stranger is refused before the body is read', async () => {
   socket.destroy()
 })
 
+test('what is sent to an address that is not there is refused before the body is read', async () => {
+  const { port } = await listen()
+  for (const request of ['POST /nothing', 'PUT /api/v1/status', 'DELETE /api/v1/silences', 'OPTIONS /']) {
+    const socket = connect(port, '127.0.0.1')
+    socket.write(
+      `${request} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 60000\r\n\r\n{`,
+    )
+    const [answer] = await once(socket, 'data')
+    expect(String(answer), request).toMatch(/^HTTP\/1\.1 404 /)
+    socket.destroy()
+  }
+})
+
 test('no preflight is ever answered: browsers keep foreign pages out', async () => {
   const { base } = await listen()
   const response = await fetch(`${base}/-/reload`, {
@@ -463,8 +476,8 @@ test('thousands of requests of which the bodies do not come keep nobody else fro
   }
   let begun = 0
   app.server.on('request', () => (begun += 1))
-  const head =
-    'POST /nothing HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n'
+  // Of whom the token is known the body is waited for.
+  const head = `POST /-/reload HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n`
   for (const socket of sockets) socket.resume().write(head)
   await until('all heads have come', () => begun === 2_000)
   expect((await fetch(`${base}/healthz`)).status).toBe(200)
