@@ -5,6 +5,7 @@ import { Secret } from '../../src/lib/secret.ts'
 import {
   closeRedis,
   connectRedis,
+  faultOf,
   type RedisClient,
   type RedisProfile,
   type RedisTarget,
@@ -240,6 +241,46 @@ describe('waiting for Redis', () => {
       expect(captured.text()).not.toMatch(/hunter2|right/)
     },
   )
+})
+
+describe('a Redis that was started and loads its file', () => {
+  it('is named as one while the bridge runs, once by the log, and used soon after it has loaded', async () => {
+    const server = await slowToLoad()
+    const { redis, captured } = connect({ url: server.url }, 'commands')
+    await vi.waitFor(() => expect(redis.status).toBe('ready'), soon)
+    await server.kill9()
+    await vi.waitFor(() => expect(faultOf(redis)).toMatch(/ECONNREFUSED|ENOENT/), soon)
+    const started = server.start()
+    await vi.waitFor(() => expect(faultOf(redis)).toMatch(/^LOADING/), soon)
+    await started
+    // At first it says that it will take hours.
+    await vi.waitFor(() => expect(redis.status).toBe('ready'), { timeout: 3_000, interval: 20 })
+    expect(faultOf(redis)).toBeUndefined()
+    const said = captured.lines.filter(({ level }) => level !== 'debug').map(({ msg }) => msg)
+    expect(said).toEqual(['Redis is away', 'Redis loads its data', 'Redis is back'])
+  })
+
+  it('is named as one by a start that waits for it', async () => {
+    const server = await slowToLoad()
+    await server.kill9()
+    const started = server.start()
+    const { redis, captured } = connect({ url: server.url }, 'commands')
+    const waiting = waitForRedis(redis, { log: captured.log, signal: new AbortController().signal })
+    await vi.waitFor(() => expect(faultOf(redis)).toMatch(/^LOADING/), soon)
+    await Promise.all([waiting, started])
+    expect(faultOf(redis)).toBeUndefined()
+  })
+
+  /** Its file has many small values, each of which takes a moment, and a large one at the end. */
+  async function slowToLoad(): Promise<RedisServer> {
+    const server = await startRedis({ aof: 'always', flags: ['--key-load-delay', '100'] })
+    onTestFinished(() => server.dispose())
+    const filler = server.client().pipeline()
+    // It looks at its connections once in a thousand.
+    for (let key = 0; key < 20_000; key += 1) filler.set(`filler:${key}`, 'x')
+    await filler.set('large', 'x'.repeat(20_000_000)).exec()
+    return server
+  }
 })
 
 describe('the text of an error', () => {

@@ -57,6 +57,7 @@ const commandTimeoutMs = 5_000
 const silenceMsMax = { commands: 10_000, blocking: 15_000 } as const
 const reconnectDelayMsMax = 2_000
 const keepAliveMs = 10_000
+const loadingCheckEveryMs = 1_000
 
 export function driverOptions(profile: RedisProfile, connectionName: string) {
   return {
@@ -68,8 +69,9 @@ export function driverOptions(profile: RedisProfile, connectionName: string) {
     socketTimeout: silenceMsMax[profile],
     ...(profile === 'commands' ? { commandTimeout: commandTimeoutMs } : {}),
     maxRetriesPerRequest: profile === 'commands' ? 1 : null,
-    // Waits while a restarted Redis still loads its file.
+    // Waits while a restarted Redis still loads its file. How long that takes, Redis estimates badly where what it keeps is of many sizes.
     enableReadyCheck: true,
+    maxLoadingRetryTime: loadingCheckEveryMs,
     // The driver settles commands under way when a connection breaks; off, some promises never settle.
     autoResendUnfulfilledCommands: true,
     reconnectOnError: reconnectOnError(profile),
@@ -96,11 +98,16 @@ function reconnectOnError(profile: RedisProfile): (error: Error) => 1 | 2 | fals
   }
 }
 
+/** A connection to one server with what the driver leaves out. */
+export function supplement(redis: Redis): Redis {
+  return tellLoading(keepToDatabase(redis))
+}
+
 /**
  * A refused SELECT (no right to it, no database of that number, a script that runs for long) is an error that the driver passes
  * over: it would go on in database 0. Such a connection, and each copy of it, is made anew until it has its own database.
  */
-export function keepToDatabase(redis: Redis): Redis {
+function keepToDatabase(redis: Redis): Redis {
   redis.on('error', (error: Error & { command?: { name: string } }) => {
     if (error.command?.name === 'select') redis.stream.destroy(error)
   })
@@ -108,6 +115,25 @@ export function keepToDatabase(redis: Redis): Redis {
   redis.duplicate = (options) => keepToDatabase(copy(options))
   return redis
 }
+
+/** The driver waits in silence for a Redis that loads its file, which may take minutes. Here that is an error of the connection. */
+function tellLoading(redis: Redis): Redis {
+  const info = redis.info.bind(redis) as (...given: unknown[]) => Promise<string>
+  redis.info = ((...given: unknown[]) => {
+    const answer = info(...given)
+    const isWaitedFor = (text: string) => redis.status === 'connect' && /^loading:1/m.test(text)
+    const tell = () => redis.emit('error', Object.assign(new Error(loadingText), { name: 'ReplyError' }))
+    answer.then(
+      (text) => void (isWaitedFor(text) && tell()),
+      () => {},
+    )
+    return answer
+  }) as typeof redis.info
+  return redis
+}
+
+/** As Redis answers commands meanwhile. */
+export const loadingText = 'LOADING Redis is loading the dataset in memory'
 
 /** Set at every connection, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch the check off. */
 export const verifiedTls = { rejectUnauthorized: true } as const

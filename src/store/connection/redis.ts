@@ -11,7 +11,7 @@ import {
   describeTarget,
   driverOptions,
   enableOfflineQueue,
-  keepToDatabase,
+  loadingText,
   loginOf,
   parseAddress,
   type RedisProfile,
@@ -19,6 +19,7 @@ import {
   type RedisTls,
   reconnectDelayMs,
   type SentinelTarget,
+  supplement,
   tlsOf,
   verifiedTls,
 } from './redis-options.ts'
@@ -197,7 +198,7 @@ function open({ target, profile, connectionName = 'alert-bridge' }: ConnectOptio
   if ('cluster' in target) return openCluster(target, profile, common)
   const place = 'sentinels' in target ? sentinelPlace(target) : addressPlace(target)
   const [offline, retryStrategy] = [enableOfflineQueue(profile), reconnectDelayMs]
-  return keepToDatabase(new Redis({ ...common, ...place, enableOfflineQueue: offline, retryStrategy }))
+  return supplement(new Redis({ ...common, ...place, enableOfflineQueue: offline, retryStrategy }))
 }
 
 function addressPlace(target: Extract<RedisTarget, { url: unknown }>) {
@@ -254,10 +255,11 @@ function reportOutages(redis: RedisClient, log: Logger, profile: RedisProfile): 
     lastError = error
     const reason = redisErrorText(error)
     faults.set(redis, reason)
+    const said = error.message === loadingText ? 'Redis loads its data' : 'Redis refuses the connection'
     // Why it was cut may be known only when it is made anew: the login was changed. The log says that, too, and once.
     if (sinceMs === undefined || isRefused || error.name !== 'ReplyError') return
     isRefused = true
-    log[level]({ reason }, 'Redis refuses the connection')
+    log[level]({ reason }, said)
   })
   redis.on('reconnecting', () => {
     if (!worked || sinceMs !== undefined) return
