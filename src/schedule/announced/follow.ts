@@ -111,10 +111,10 @@ function followPace(
 function spentUntil(view: View, scale: number, untilMs: number): number {
   const { day, fromMs, endMs } = view
   const seconds = Math.max(0, Math.min(untilMs, endMs) - fromMs) / 1_000
-  const rates = broughtFrom(day, Math.floor((fromMs - day.startMs) / 1_000), Math.ceil(seconds))
+  const rates = ratesFrom(day, Math.floor((fromMs - day.startMs) / 1_000))
   let spent = 0
-  for (let at = 0; at < rates.length; at++)
-    spent += followPace(view, scale, fromMs + at * 1_000, rates[at]) * Math.min(1, seconds - at)
+  for (let at = 0; at < seconds; at++)
+    spent += followPace(view, scale, fromMs + at * 1_000, rates[at] ?? 0) * Math.min(1, seconds - at)
   return spent
 }
 
@@ -141,15 +141,16 @@ function nextFollowing(view: View, scale: number, { earliestMs, latestMs }: Boun
   // Evaluations are announced in whole seconds, so only whole seconds are looked at.
   const first = Math.floor((fromMs - day.startMs) / 1_000)
   const passed = (fromMs - day.startMs) / 1_000 - first
-  const rates = broughtFrom(day, first, Math.ceil(2 * gap))
+  const rates = ratesFrom(day, first)
+  const seconds = Math.ceil(2 * gap)
   const other = day.otherShare * rateAt(fromMs)
   const busy = (limits.floor / scale) ** 2
   const points: Points = { times: [0], masses: [0], moments: [0] }
   let busySeconds = 0
-  for (let second = 0; second < rates.length; second++) if ((rates[second] ?? 0) + other > busy) busySeconds++
+  for (let second = 0; second < seconds; second++) if ((rates[second] ?? 0) + other > busy) busySeconds++
   const busyStep = Math.ceil(busySeconds / busyPointsMax)
   let [mass, moment, skipped] = [0, 0, 0]
-  for (let second = 0; second < rates.length; second++) {
+  for (let second = 0; second < seconds; second++) {
     const alerts = (rates[second] ?? 0) + other
     mass += alerts
     moment += alerts * (second + 0.5 - passed)
@@ -159,7 +160,7 @@ function nextFollowing(view: View, scale: number, { earliestMs, latestMs }: Boun
     // At the last second before quiet ones, a poll finds all alerts of an evaluation.
     const isEnd = alerts > busy && (rates[second + 1] ?? 0) + other <= busy
     const isPoint = skipped >= (alerts > busy ? busyStep : quietSeconds) || isEnd
-    if (!isPoint && !isLatest && second < rates.length - 1) continue
+    if (!isPoint && !isLatest && second < seconds - 1) continue
     skipped = 0
     points.times.push(isLatest ? gap : end)
     points.masses.push(mass)
@@ -176,6 +177,8 @@ export interface EvaluationDay {
   /** The expected alerts of the evaluations of each second of the day, and of an hour beyond it. */
   readonly brought: Float32Array
   readonly density: Float64Array
+  /** Expected alerts a second in each second from `firstStepMs` on: each decision looks at the minutes ahead, which those before it saw. */
+  readonly rates: Float64Array
   readonly otherShare: number
   /** The hours from `firstStepMs` on: those before it are over, and would cost half of the time that a day takes. */
   readonly steps: readonly Step[]
@@ -241,7 +244,7 @@ export function evaluationDay(
   const { otherShare } = inUse
   const density = Float64Array.from(inUse.density)
   const first = Math.floor((fromMs - startMs) / 1_000 / stepSeconds) * stepSeconds
-  const rates = broughtFrom({ brought, density }, first, seconds - first)
+  const rates = broughtFrom(brought, density, first)
   const busy = busyPart * forecast.meanRate
   const steps: Step[] = []
   for (let from = first; from < seconds; from += stepSeconds) {
@@ -265,7 +268,7 @@ export function evaluationDay(
     for (const level of levels) level.root /= Math.max(1, level.seconds)
     steps.push({ levels: levels.filter((level) => level.seconds > 0), quietSeconds })
   }
-  return { startMs, brought, density, otherShare, steps, firstStepMs: startMs + first * 1_000 }
+  return { startMs, brought, density, rates, otherShare, steps, firstStepMs: startMs + first * 1_000 }
 }
 
 /** Expected alerts a second at an instant, from announced evaluations. */
@@ -279,19 +282,19 @@ function broughtAt({ startMs, brought, density }: EvaluationDay, atMs: number): 
   return rate
 }
 
-/** Expected alerts in each of so many seconds from `from` on, from announced evaluations. */
-function broughtFrom(
-  { brought, density }: Pick<EvaluationDay, 'brought' | 'density'>,
-  from: number,
-  seconds: number,
-): Float64Array {
-  const rates = new Float64Array(seconds + delaySeconds)
-  const length = Math.min(seconds, brought.length - from)
-  for (let second = Math.max(-delaySeconds, -from); second < length; second++) {
-    const alerts = brought[from + second] ?? 0
+/** The same from a second of the day on that is not before `firstStepMs`. */
+function ratesFrom({ startMs, firstStepMs, rates }: EvaluationDay, second: number): Float64Array {
+  return rates.subarray(second - (firstStepMs - startMs) / 1_000)
+}
+
+/** Expected alerts a second in each second from `from` on, until nothing that is announced brings any. */
+function broughtFrom(brought: Float32Array, density: Float64Array, from: number): Float64Array {
+  const rates = new Float64Array(brought.length - from + delaySeconds)
+  for (let second = Math.max(0, from - delaySeconds); second < brought.length; second++) {
+    const alerts = brought[second] ?? 0
     if (alerts === 0) continue
-    for (let delay = Math.max(0, -second); delay < delaySeconds; delay++)
-      rates[second + delay] = (rates[second + delay] ?? 0) + alerts * (density[delay] ?? 0)
+    for (let at = Math.max(0, second - from); at < second - from + delaySeconds; at++)
+      rates[at] = (rates[at] ?? 0) + alerts * (density[at - second + from] ?? 0)
   }
-  return rates.subarray(0, seconds)
+  return rates
 }
