@@ -145,15 +145,14 @@ function nextFollowing(view: View, scale: number, { earliestMs, latestMs }: Boun
   const seconds = Math.ceil(2 * gap)
   const other = day.otherShare * rateAt(fromMs)
   const busy = (limits.floor / scale) ** 2
-  const points: Points = { times: [0], masses: [0], moments: [0] }
+  const points: Points = { times: [0], masses: [0] }
   let busySeconds = 0
   for (let second = 0; second < seconds; second++) if ((rates[second] ?? 0) + other > busy) busySeconds++
   const busyStep = Math.ceil(busySeconds / busyPointsMax)
-  let [mass, moment, skipped] = [0, 0, 0]
+  let [mass, skipped] = [0, 0]
   for (let second = 0; second < seconds; second++) {
     const alerts = (rates[second] ?? 0) + other
     mass += alerts
-    moment += alerts * (second + 0.5 - passed)
     skipped++
     const end = second + 1 - passed
     const isLatest = end >= gap && end - 1 < gap
@@ -164,7 +163,6 @@ function nextFollowing(view: View, scale: number, { earliestMs, latestMs }: Boun
     skipped = 0
     points.times.push(isLatest ? gap : end)
     points.masses.push(mass)
-    points.moments.push(moment)
   }
   const next = cheapest(points, 0.5 / scale ** 2, (earliestMs - fromMs) / 1_000, gap)
   const atMs = clamp(fromMs + next * 1_000, earliestMs, latestMs)
