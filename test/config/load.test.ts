@@ -229,6 +229,16 @@ describe('a secret in a file of its own', () => {
     expect(slack?.type === 'slack' && slack.url.reveal()).toMatch(/^https:/)
     expect(mail?.type === 'email' && mail.smtp.reveal()).toMatch(/^smtps:/)
   })
+
+  it.each(['bearerFile: /nowhere/bearer', 'basic: { username: desk, passwordFile: /nowhere/password }'])(
+    'is one mistake where it cannot be read, also where one of several keys has to be there: %s',
+    (auth) => {
+      const sinks = `{ ops: { type: http, url: "https://hooks.example.com/a", auth: { ${auth} } } }`
+      expect(refused(configText({ sinks }))).toEqual([
+        expect.stringMatching(/File: the file cannot be read: it does not exist$/),
+      ])
+    },
+  )
 })
 
 describe('a file of a certificate', () => {

@@ -80,8 +80,10 @@ const depthMax = 50
 const pathCharsMax = 10_000_000
 const textCharsMax = 65_536
 const tooLarge = `the config holds more than ${nodesMax} values or too long keys, or is nested deeper than ${depthMax}`
-/** Returned instead of a value that is missing: a variable that is empty, a secret whose file is not valid. */
+/** Returned instead of a value that is missing: a variable that is empty. */
 const absent = Symbol('absent')
+/** Instead of a secret whose file is not valid, so that nothing says that its key is missing. */
+const unread = ''
 
 function read(state: ReadState, node: unknown, schema: Schema | undefined, path: Path): unknown {
   state.nodes += 1
@@ -215,7 +217,7 @@ function readFileKey(
   const secretPath = formatPath([...path.slice(0, -1), key])
   if (state.settled.has(formatPath(path))) {
     state.settled.add(secretPath)
-    return absent
+    return unread
   }
   if (sibling !== undefined && sibling !== null && sibling !== '') {
     addMistake(state, path, node, `${key} is there too`, `keep one of the two`)
@@ -225,7 +227,7 @@ function readFileKey(
   if (result.ok) return result.secret
   addMistake(state, path, node, result.message)
   state.settled.add(secretPath)
-  return absent
+  return unread
 }
 
 const numberCharsMax = 100
