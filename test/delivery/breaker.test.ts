@@ -64,8 +64,15 @@ describe('the breaker', () => {
     expect(run([none], open).breaker).toBe(open)
   })
 
+  it('takes what a sink refuses that was down for a probe that failed, and while it is closed for nothing', () => {
+    const refused: BreakerEvent = { ...fault('x', 1_001), signal: 'none', refuses: true, reason: 'gone: 410' }
+    expect(run([refused], open, 2_000)).toMatchObject({ holdMs: 10_000, breaker: { reason: 'gone: 410' } })
+    expect(run([refused, refused, refused, refused]).breaker).toBe(closedBreaker)
+  })
+
   it('is not moved by sends that were on their way when it opened', () => {
-    expect(run([fault('d', 999)], open, 2_000)).toEqual({ breaker: open })
+    const refused: BreakerEvent = { ...fault('e', 999), signal: 'none', refuses: true }
+    expect(run([fault('d', 999), refused], open, 2_000)).toEqual({ breaker: open })
   })
 
   it('doubles the pause at every failed probe, up to the longest', () => {

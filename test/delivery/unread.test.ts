@@ -8,7 +8,7 @@ import { onTestFinished } from '../support/finished.ts'
 import { type RawBehaviour, startRawServer } from '../support/raw-server.ts'
 import { useRedis } from '../support/redis.ts'
 import { type SmtpScript, startSmtpReceiver } from '../support/smtp-receiver.ts'
-import { delivered, deliveryJob, rig, testSink, until } from './rig.ts'
+import { delivered, deliveryJob, jobs, rig, testSink, until } from './rig.ts'
 
 const server = useRedis()
 
@@ -82,6 +82,35 @@ it('a sink that one process knows to be down is back for it, too, where another 
   await until('it is known to be back', () => knows?.states()[0]?.breaker === 'closed')
   expect(await redis.exists(breakerKey(prefix, 'desk'))).toBe(0)
 })
+
+it.each([
+  [
+    'refuses its login for good',
+    'credentials: 401 no',
+    { kind: 'dead', reason: 'credentials', sinkFault: true },
+  ],
+  ['has spent a quota', 'rate_limited: 401 no', { kind: 'retry', reason: 'rate_limited', sinkFault: false }],
+] as const)(
+  'a sink that was down, and now %s, goes on resting for what it says now, so that few alerts go to it in vain',
+  async (_, reason, what) => {
+    const { queues, sender } = rig(server, ['desk'])
+    const sink = testSink('desk', () => unreached)
+    const running = sender([sink], { tuning: { faultsToOpen: 2, probesARound: 2 } })
+    const reasonNow = () => running.states()[0]?.reason
+    await queues.enqueue(jobs('desk', 1, 30))
+    await until('a rest', () => reasonNow() === 'connect: refused')
+    await until('what was on its way has ended', () => running.states()[0]?.sending === 0)
+    const from = sink.sends.length
+    sink.answer = () => ({ ...what, answer: { status: 401, text: 'no' } })
+    await until('its answer is said', () => reasonNow() === reason)
+    const { heldUntilMs = 0 } = running.states()[0] ?? {}
+    expect(running.states()).toMatchObject([{ breaker: 'open', lastFault: { text: reason } }])
+    expect(sink.sends.length - from).toBeLessThanOrEqual(2)
+    await until('a longer rest', () => (running.states()[0]?.heldUntilMs ?? 0) > heldUntilMs)
+    sink.answer = () => delivered
+    await until('it is back', () => running.states()[0]?.breaker === 'closed')
+  },
+)
 
 /** Says nothing of the sink either way. */
 const nothingSaid: Outcome = { kind: 'retry', reason: 'aborted', sinkFault: false, answer: { text: '' } }

@@ -107,6 +107,12 @@ export function signalOf(outcome: Outcome): SinkSignal {
   return outcome.sinkFault && outcome.reason !== 'rate_limited' ? 'fault' : 'none'
 }
 
+/** It refuses everything, or asks to wait. */
+function refuses(outcome: Outcome): true | undefined {
+  if (outcome.kind === 'delivered') return undefined
+  return (outcome.kind === 'dead' && outcome.sinkFault) || outcome.reason === 'rate_limited' || undefined
+}
+
 /**
  * What an attempt tells the sink's breaker. A mail that is put off for each recipient may be put off for what it says: that is one
  * alert. What the receiver has not seen is about none, also where only one waits.
@@ -120,7 +126,8 @@ export function signOf(
   const isNone = isShared || (outcome.kind === 'retry' && outcome.unread === true)
   const name = isOneAlert ? alertKey(alert) : isNone ? undefined : jobId
   const attempts = name === undefined ? number : undefined
-  return { signal: signalOf(outcome), alert: name, reason: faultText(outcome), ...given({ attempts }) }
+  const more = given({ attempts, refuses: refuses(outcome) })
+  return { signal: signalOf(outcome), alert: name, reason: faultText(outcome), ...more }
 }
 
 /** An answer to a message may be about its content; a sink that does not answer, or asks to wait, has not read it. */

@@ -60,6 +60,8 @@ export type SinkSignal = 'answered' | 'fault' | 'none'
 
 export interface BreakerEvent {
   readonly signal: SinkSignal
+  /** The sink refuses everybody, or asks to wait. That opens no breaker, but of one that was down it does not say that it is back. */
+  readonly refuses?: boolean
   /**
    * Any name that is different for each alert; of one that goes to several, the same where its content may be at fault. Undefined: no
    * single alert may be at fault, as where nobody listens, or in a message of several that had no answer.
@@ -128,7 +130,9 @@ export function afterAttempt(
 ): BreakerStep {
   switch (event.signal) {
     case 'none':
-      return { breaker }
+      return breaker.state === 'open' && event.refuses
+        ? failedProbe(breaker, event, limits, now)
+        : { breaker }
     case 'answered':
       return breaker.state === 'open'
         ? { breaker: closedBreaker, change: 'closed' }
