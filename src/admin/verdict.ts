@@ -45,14 +45,16 @@ export function findingsText({ findings }: Verdict): string | undefined {
   return findings.map(({ text }) => text).join('; ') || undefined
 }
 
-/** The troubles that a bridge with these sources and sinks may have notices of: those of `Finding.trouble`. */
+/** The troubles that these sources and sinks would show now, those of `Finding.trouble`: of one that is not found, people are told that it is over. */
 export function troublesOf({ sources, sinks }: Pick<VerdictFacts, 'sources' | 'sinks'>): string[] {
-  return [
-    'configs',
-    'reload',
-    ...sources.map(({ name }) => `thin:${name}`),
-    ...sinks.flatMap(({ name }) => [`late:${name}`, `refuses:${name}`]),
-  ]
+  return ['configs', 'reload', ...sources.map(({ name }) => `thin:${name}`), ...sinks.flatMap(sinkTroubles)]
+}
+
+/** A sink that is held, as by who was told of its trouble, shows neither; one that refuses everything does not show whether it is slow. */
+function sinkTroubles(sink: SinkView): string[] {
+  const { name, state, waiting } = sink
+  if (state !== 'active' || waiting === null) return []
+  return refusesEverything(sink) ? [`refuses:${name}`] : [`late:${name}`, `refuses:${name}`]
 }
 
 /** An alert that waits longer than this is late, when what waits with it takes as long. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { troublesOf, verdictOf } from '../../src/admin/verdict.ts'
-import type { StatusFacts } from '../../src/admin/views/status-view.ts'
+import type { SinkView, StatusFacts } from '../../src/admin/views/status-view.ts'
 import type { PollerFault } from '../../src/poller/settings.ts'
 import { ago, nowMs, orphan, otherPoller, sink, source, status } from './views.ts'
 
@@ -259,6 +259,20 @@ test('what operators get notices of has a name of its own with its finding', () 
   )
   const all = troublesOf(status({ ...facts, sinks: [slow] }))
   expect([...new Set(named)].sort()).toEqual(all.toSorted())
+})
+
+test.each<[string, Partial<SinkView>, string[]]>([
+  ['a sink that takes alerts', {}, ['late', 'refuses']],
+  // Who is told that a sink is slow may pause it: then nobody knows whether it would be fast enough.
+  ['a paused sink', { state: 'paused' }, []],
+  ['a sink that rests', { state: 'open' }, []],
+  ['a sink whose queue could not be counted', { waiting: null, refusedInARow: null }, []],
+  ['a sink that refuses everything', { dead: 12, refusedInARow: 12 }, ['refuses']],
+])('of %s no trouble may be called over that it cannot show', (_what, changes, expected) => {
+  const troubles = troublesOf(status({ sources: [], sinks: [sink(changes)] }))
+  expect(troubles.filter((each) => each.endsWith(':trading-system'))).toEqual(
+    expected.map((each) => `${each}:trading-system`),
+  )
 })
 
 test('each finding leads to what it is about', () => {
