@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { StatusView } from '../admin/views/status-view.ts'
 import { wholeText } from '../alert/text/value.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './client/daemon.ts'
@@ -12,10 +13,22 @@ export function rulesCommand(): Command {
   return daemonCommand(namedCommand('rules'))
     .option('--source <source>', 'only those of this source')
     .action(async ({ source, ...options }: DaemonOptions & { readonly source?: string }) => {
-      const { data: shown } = await listPages<Row>(connectDaemon(options), '/api/v1/rules', { source })
-      if (options.json) printJson(shown)
-      else print(describeRules(shown, Date.now()))
+      const daemon = connectDaemon(options)
+      const { data: shown } = await listPages<Row>(daemon, '/api/v1/rules', { source })
+      if (options.json) return printJson(shown)
+      const { sources } = (await daemon.get('/api/v1/status')) as StatusView
+      const those = sources.filter(({ name }) => source === undefined || name === source)
+      print([describeRules(shown, Date.now()), ...unreadLines(those)].join('\n'))
     })
+}
+
+/** Who looks for a rule that is not listed is to know that there may be one. */
+function unreadLines(sources: StatusView['sources']): string[] {
+  return sources.flatMap(({ name, rules }) => {
+    if (!rules || !(rules.unread > 0)) return []
+    const those = `the newest ${rules.count} of ${rules.count + rules.unread} rules`
+    return `${name}: these are ${those}, as many as poll.rulesShare and an hour buy; of the others nobody is notified`
+  })
 }
 
 type Row = Readonly<Record<string, unknown>>

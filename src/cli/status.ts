@@ -109,8 +109,9 @@ function planText({ learnedFrom, firing, announced, hotUntil }: PlanStatus): str
   return `plan ${from}; alerts fire ${firing}${hot}${rules}`
 }
 
-function rulesText({ readAt, count, silentCount, silent }: RulesStatus, nowMs: number): string {
-  const read = `${count} alert ${count === 1 ? 'rule' : 'rules'}, read ${ago(readAt, nowMs)}`
+function rulesText({ readAt, count, unread, silentCount, silent }: RulesStatus, nowMs: number): string {
+  const those = unread > 0 ? `the newest ${count} of ${count + unread}` : `${count}`
+  const read = `${those} alert ${count === 1 ? 'rule' : 'rules'}, read ${ago(readAt, nowMs)}`
   if (silentCount === 0) return read
   const shown = silent.slice(0, silentShownMax).map(({ id, text }) => `${id} ${text}`)
   const more = silentCount > shown.length ? `; and ${silentCount - shown.length} more` : ''

@@ -114,12 +114,13 @@ export class PollerView {
   /** An older copy shows nothing, and neither does what a replica that polls again had read before another one did. */
   rules(reading: RulesRead): void {
     const { metrics, source, onRules } = this.#deps
-    const [{ atMs, rules, isOlder }, lastMs] = [reading, this.#status.rules?.atMs ?? 0]
+    const [{ atMs, rules, unread, isOlder }, lastMs] = [reading, this.#status.rules?.atMs ?? 0]
     if (isOlder || (atMs < lastMs && !isFarAhead(lastMs, atMs)) || !onRules) return
     const silent = onRules(reading)
     metrics.rulesSilent.set({ source }, silent.length)
     const shown = silent.slice(0, silentShownMax).map(({ id, name, text }) => ({ id, name, text }))
-    this.#change({ rules: { atMs, count: rules.length, silentCount: silent.length, silent: shown } })
+    const [count, silentCount] = [rules.length, silent.length]
+    this.#change({ rules: { atMs, count, unread, silentCount, silent: shown } })
   }
 
   polling(nowMs: number): void {

@@ -38,6 +38,8 @@ export interface RulesRead {
   readonly pages: number
   /** Each once, as it was shown last: the list may change while its pages are read. */
   readonly rules: readonly ReadRule[]
+  /** How many more there are, on pages that it did not read. */
+  readonly unread: number
   /** These are all rules there are: what the reading before did not show either, and this one does not, is gone. */
   readonly isWhole: boolean
   /** An older copy of them than one that was read before. */
@@ -258,7 +260,9 @@ class AccountRules implements RuleBook {
       const isComplete = isLast && totals.size === 1 && totals.has(each.length)
       const isWhole = isComplete && newlyUnseen.length === 0
       const isOlder = isOlderCopy(each, before)
-      this.#lastReading = { atMs: clock.now(), pages: nextPage - 1, rules: each, isWhole, isOlder }
+      const pages = nextPage - 1
+      const unread = isLast ? 0 : Math.max(0, ...[...totals].map((total) => total - pages * perPage))
+      this.#lastReading = { atMs: clock.now(), pages, rules: each, unread, isWhole, isOlder }
     }
     if (!isLast) return
     this.#readAtMs = clock.now()

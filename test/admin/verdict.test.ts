@@ -282,7 +282,7 @@ test('each finding leads to what it is about', () => {
   expect(about({ orphans: [orphan] })).toEqual(['#sinks'])
   expect(about({ sources: [source({ state: 'catching_up' })] })).toEqual(['#source-main'])
   expect(about({ sources: [source({ budget: { ...thin, tooThin: ['few'] } })] })).toEqual(['#source-main'])
-  const rules = { readAt: ago(9), count: 2, silentCount: 1, silent: [] }
+  const rules = { readAt: ago(9), count: 2, unread: 0, silentCount: 1, silent: [] }
   expect(about({ sources: [source({ rules })] })).toEqual(['#source-main'])
   expect(about({ sinks: [sink({ state: 'paused' })] })).toEqual(['#sink-trading-system'])
   expect(about({ sinks: [sink({ waiting: 3, oldestWaitingAt: ago(180) })] })).toEqual([

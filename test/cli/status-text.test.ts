@@ -20,3 +20,11 @@ test('the state of a sink is not known while Redis is away', () => {
   const text = describeStatus(status({ redis: { ok: false, error: 'gone' }, sinks: [sink(none)] }), nowMs)
   expect(text).toMatch(/trading-system +webhook +\? +\? +\? +\? +\? +-/)
 })
+
+test.each([
+  [0, /main: 300 alert rules, read 1m ago\n/],
+  [100, /main: the newest 300 of 400 alert rules, read 1m ago\n/],
+])('%d rules that were not read are told of', (unread, line) => {
+  const rules = { readAt: ago(60), count: 300, unread, silentCount: 0, silent: [] }
+  expect(describeStatus(status({ sources: [source({ rules })] }), nowMs)).toMatch(line)
+})

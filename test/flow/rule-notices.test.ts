@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
 import { describeRules } from '../../src/cli/rules.ts'
-import { buildApp } from '../support/app.ts'
+import { buildApp, startApp } from '../support/app.ts'
 import { api, metric } from '../support/bridge.ts'
+import { cli } from '../support/cli.ts'
 import { passingClock } from '../support/clock.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
@@ -61,7 +62,7 @@ it('operators are notified once of rules that may not fire, and once when they a
   expect(notices()[0]).toMatchObject({
     kind: 'bridge.rules_silent',
     headline: 'A rule of source main may not fire',
-    why: expect.stringMatching(/^12 .+: disabled: نماد بسته است\. alert-bridge rules lists all rules\.$/),
+    why: expect.stringMatching(/^12 .+: disabled: نماد بسته است\. alert-bridge rules lists the rules\.$/),
   })
   const { sources } = await api<{ sources: { rules: unknown }[] }>(url, '/api/v1/status')
   expect(sources[0]?.rules).toMatchObject({ silentCount: 1, silent: [{ id: '12' }] })
@@ -108,6 +109,33 @@ it('operators are notified once of rules that may not fire, and once when they a
   await again.app.stop()
   expect(notices()).toHaveLength(3)
 }, 60_000)
+
+it('rules that its units do not buy are told of: no notice comes of them', async () => {
+  const sandbox = await startSandbox({ history: 3 })
+  const [rule] = sandbox.rules
+  const data = Array.from({ length: 100 }, (_, at) => ({ ...rule, id: 400 - at, name: 'rule' }))
+  const meta = { page: 1, perPage: 100, total: 400, lastPage: 4 }
+  sandbox.fault({ kind: 'body', endpoint: 'alerts', times: 0, text: JSON.stringify({ data, meta }) })
+  const { url } = await startApp(`
+    redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
+    http: { listen: "127.0.0.1:0" }
+    sources: { main: { baseUrl: "${sandbox.url}", token: sandbox-token, budget: { unitsPerDay: 100 }, poll: { every: 1h, historyPages: 0 } } }
+    sinks: { desk: { type: webhook, url: "https://desk.example.com/" } }
+    routes: [{ match: { kind: none }, sinks: [desk] }]
+  `)
+  await until('they are read', async () => {
+    const { sources } = await api<{ sources: { rules: { unread: number } | null }[] }>(url, '/api/v1/status')
+    return sources[0]?.rules?.unread === 300
+  })
+  const { out } = await cli(['rules', '--url', url])
+  expect(out.trimEnd().split('\n').at(-1)).toBe(
+    'main: these are the newest 100 of 400 rules, as many as poll.rulesShare and an hour buy; of the others nobody is notified',
+  )
+  expect((await cli(['status', '--url', url])).out).toContain(
+    'main: the newest 100 of 400 alert rules, read ',
+  )
+  expect(JSON.parse((await cli(['rules', '--url', url, '--json'])).out)).toHaveLength(100)
+})
 
 interface Notice {
   readonly kind: string

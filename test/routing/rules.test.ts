@@ -184,6 +184,24 @@ describe('the rules of an account', () => {
     }
   })
 
+  it('are counted also where they are on pages that were not read', async () => {
+    const page = (number: number, total: number) => {
+      const shown = { page: number, perPage: 100, total, lastPage: Math.ceil(total / 100), skipped: 1 }
+      return { ...shown, rules: [{ id: 9 - number } as unknown as AlertRule] }
+    }
+    let total = 420
+    const feed = { rules: async (number: number) => page(number, total), tokenTrouble: () => undefined }
+    const { book } = await rig({ feed })
+    const read = async (pagesMax: number) => {
+      await book.readAnew({ pagesMax, signal: new AbortController().signal })
+      return book.lastReading()?.unread
+    }
+    expect(await read(3)).toBe(120)
+    expect(await read(5)).toBe(0)
+    total = 300
+    expect(await read(3)).toBe(0)
+  })
+
   it('are asked for by one call at a time', async () => {
     const { sandbox, book, reads } = await rig()
     const id = String(sandbox.rules[0]?.id)

@@ -54,6 +54,9 @@ const source = z.object({
     .object({
       readAt: instant,
       count,
+      unread: count.describe(
+        'How many more there are: the newest were read, as many as an hour and poll.rulesShare buy.',
+      ),
       silentCount: count,
       silent: z.array(z.object({ id: text, name: text, text })),
     })

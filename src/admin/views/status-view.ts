@@ -140,7 +140,9 @@ export interface PlanStatus {
 
 export interface RulesStatus {
   readonly readAt: string
+  /** How many were read, the newest, and how many there are beside these. */
   readonly count: number
+  readonly unread: number
   /** Rules that may not fire; `silent` lists the first of them. Names and texts are from outside. */
   readonly silentCount: number
   readonly silent: readonly { readonly id: string; readonly name: string; readonly text: string }[]

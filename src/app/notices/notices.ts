@@ -86,7 +86,7 @@ function wordsOf(notice: Notice, nowMs: number): { headline: string; why: string
       const which = notice.count === 1 ? 'A rule' : `${notice.count} rules`
       return {
         headline: `${which} of source ${notice.sourceName} may not fire`,
-        why: `${listOf(notice)}. alert-bridge rules lists all rules.`,
+        why: `${listOf(notice)}. alert-bridge rules lists the rules.`,
       }
     }
     case 'rules_well': {

@@ -66,11 +66,15 @@ export const pollerStatusSchema = z.object({
     })
     .nullable()
     .default(null),
-  /** What the last reading of the account's rules showed: how many there are, and those that may not fire, the first of them. */
+  /**
+   * What the last reading of the account's rules showed: how many it read, how many there are beside these, and those that may not
+   * fire, the first of them.
+   */
   rules: z
     .object({
       atMs: someInstant,
       count: z.number(),
+      unread: z.number().default(0),
       silentCount: z.number(),
       silent: z.array(z.object({ id: z.string(), name: z.string(), text: z.string() })).readonly(),
     })

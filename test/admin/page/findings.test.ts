@@ -98,7 +98,7 @@ const cases: [string, Partial<StatusFacts>, string][] = [
   ],
   [
     'source_rules_silent',
-    { sources: [source({ rules: { readAt: ago(90), count: 9, silentCount: 4, silent: [] } })] },
+    { sources: [source({ rules: { readAt: ago(90), count: 9, unread: 0, silentCount: 4, silent: [] } })] },
     'شاید ۴ قاعدهٔ منبع [main] هشدار ندهد',
   ],
   [

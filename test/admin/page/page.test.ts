@@ -161,7 +161,7 @@ describe('the status page', () => {
     const silent = Array.from({ length: 7 }, (_, at) => ({
       ...{ id: String(at), name: at === 0 ? 'قیمت <b>' : '', text: 'disabled: نماد بسته' },
     }))
-    const rules = { readAt: ago(1_500), count: 31, silentCount: 7, silent }
+    const rules = { readAt: ago(1_500), count: 31, unread: 0, silentCount: 7, silent }
     const { text } = await page({ status: async () => status({ sources: [source({ rules })] }) })
     expect(words(text)).toContain('polls 1,150 context 61 rules 20 catching up 6 api 3')
     expect(text).toContain('<rect class="context" x="92.74%" width="4.92%" height="4"/>')
@@ -233,7 +233,7 @@ describe('the status page', () => {
         source({
           ...{ state: 'standby' as const, reason, notes: [reason] },
           budget: { ...(source().budget as BudgetStatus), note: 'day starts anew at 2026-11-22T00:00:00Z' },
-          rules: { readAt: ago(60), count: 1, silentCount: 1, silent },
+          rules: { readAt: ago(60), count: 1, unread: 0, silentCount: 1, silent },
         }),
       ],
       sinks: [sink({ state: 'paused', pausedUntil: ago(-600), reason: 'until 2026-11-21T09:00:00Z' })],

@@ -13,7 +13,13 @@ import { ago, row, silence, sink, source, status } from '../views.ts'
 const sourceStates = Object.keys(english.sourceStates) as SourceState[]
 const reasons = Object.keys(english.whyNext) as DecisionReason[]
 const sinkStates = Object.keys(english.sinkStates) as SinkState[]
-const rules = { readAt: ago(90), count: 9, silentCount: 8, silent: [{ id: '4', name: '', text: 'disabled' }] }
+const rules = {
+  readAt: ago(90),
+  count: 9,
+  unread: 0,
+  silentCount: 8,
+  silent: [{ id: '4', name: '', text: 'disabled' }],
+}
 const announced = { follows: true, ruleCount: 9, rules: [{ id: '4', name: 'فولاد' }] }
 const plan = { learnedFrom: 0, firing: 'at any time', announced, hotUntil: ago(-900) }
 
