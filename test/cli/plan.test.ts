@@ -284,7 +284,12 @@ describe('plan --config', () => {
       unitsForPolls: 1_000 - Math.min(units, contextUnitsMax(1_000, 0.2)),
     })
     expect((await run(planCommand(), '--config', path)).out).toContain(
-      `context costs about ${units} units a day`,
+      `context costs about ${units} units a day where no two alerts are of one instrument, else less`,
+    )
+    // Of one instrument each is bought a few times a day, however many alerts there are: not all of that is needed.
+    const dear = file('dear.yaml', `${config}    context: [chart, ownership]\n`)
+    expect((await run(planCommand(), '--config', dear)).out).toMatch(
+      /: context\.unitsShare and polls allow 60, what needs more is left out of messages; polls have at least about 940\n/,
     )
     // Polls of a fixed pace come first: 982 a day, and what is kept for further pages until its end.
     const fixed = file('paced.yaml', readFileSync(path, 'utf8').replace('minInterval: 5s', 'every: 88s'))

@@ -5,8 +5,9 @@ import { contextBesidePolls, sharingWith } from '../../config/checks/accounts.ts
 import type { Config } from '../../config/schema.ts'
 
 /**
- * What the context of its routes costs a source a day: as if each alert took all routes and was of another instrument. A search for a
- * price may have pages, so a day of many such alerts can cost more; never more than `unitsMax`.
+ * What the context of its routes costs a source a day: as if each alert took all routes and was of another instrument, since the plan
+ * learns when alerts come and not of what. A search for a price may have pages, so a day of many such alerts can cost more; never more
+ * than `unitsMax`.
  */
 export interface ContextCosts {
   readonly names: Readonly<Partial<Record<ContextName, number>>>
@@ -45,8 +46,10 @@ export function contextCosts(
 
 export function describeContextCosts({ names, units, unitsMax, unitsForPolls }: ContextCosts): string {
   const each = Object.entries(names).map(([name, cost]) => `${name} ${cost}`)
-  const share = `context.unitsShare and polls allow ${unitsMax}${units > unitsMax ? ', the rest is left out of messages' : ''}`
-  return `  context costs about ${units} units a day (${each.join(', ')}): ${share}; polls have about ${unitsForPolls}\n`
+  const cost = `about ${units} units a day where no two alerts are of one instrument, else less (${each.join(', ')})`
+  const more = units > unitsMax ? ', what needs more is left out of messages' : ''
+  const share = `context.unitsShare and polls allow ${unitsMax}${more}`
+  return `  context costs ${cost}: ${share}; polls have at least about ${unitsForPolls}\n`
 }
 
 function unitsADay(name: ContextName, alertsPerDay: number): number {
