@@ -79,7 +79,7 @@ function listed(parts: readonly string[], display: Display): string {
 function turned(line: string, display: Display): string {
   const direction = displayDirection(display)
   if (line.startsWith(leftToRight)) return line
-  const [first = leftToRight] = /[\p{L}\u200e]/u.exec(line) ?? []
+  const [first = leftToRight] = /[\p{L}\ufdfc\u200e]/u.exec(line) ?? []
   return directionOf(first) === direction ? line : directionMark(direction) + line
 }
 
@@ -260,7 +260,7 @@ function macroOf(parts: AlertContext['parts'], names: ReadingNames, display: Dis
     const day = dayOf(readText(point, 'date', names))
     const isOld = day !== undefined && day !== marketDay(Date.parse(part.at))
     const shown = withUnit(number(value, display), record, names, display)
-    return [`${cut(key, nameCharsMax)} ${shown}${isOld ? ` (${shortDay(day, display)})` : ''}`]
+    return [`${named(key, nameCharsMax, display)} ${shown}${isOld ? ` (${shortDay(day, display)})` : ''}`]
   })
   return listed(series, display)
 }

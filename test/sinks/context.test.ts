@@ -215,6 +215,28 @@ describe('a figure', () => {
     expect(shown('IRR', persianDisplay)).toEqual(['\u200f۵٬۲۳۰ IRR\u200f (\u200e+۱٫۳۶٪)، ۰۹:۰۰:۰۶'])
     expect(shown('rial', englishDisplay)).toEqual(['5,230 rial (+1.36%) · 09:00:06'])
     expect(shown('rial', persianDisplay)).toEqual(['۵٬۲۳۰ ریال (\u200e+۱٫۳۶٪)، ۰۹:۰۰:۰۶'])
+    // The sign of the rial is no letter, and is read from right to left like one.
+    expect(shown('﷼', englishDisplay)).toEqual(['\u200e5,230 ﷼\u200e (+1.36%) · 09:00:06'])
+    expect(shown('﷼', persianDisplay)).toEqual(['۵٬۲۳۰ ﷼ (\u200e+۱٫۳۶٪)، ۰۹:۰۰:۰۶'])
+  })
+
+  test('stays with its name, also where that is in both scripts', () => {
+    const shown = (names: readonly string[], display: Display) => {
+      const holders = names.map((name, at) => ({ name, percent: 40 - at }))
+      const series = { 'macro:نفت': { points: [{ value: 70 }] }, 'macro:usd': { points: [{ value: 93 }] } }
+      return contextFacts(contextOf({ ownership: { summary: { holders } }, ...series }), display).map(
+        ({ value }) => value,
+      )
+    }
+    // Without the marks, the percentages of two Persian names in a row change places in an English line.
+    expect(shown(['Gol Gohar / گل‌گهر', 'بانک', 'A'], englishDisplay)).toEqual([
+      'Gol Gohar / گل‌گهر\u200e 40%, بانک\u200e 39%, A 38%',
+      '\u200eنفت\u200e 70 · usd 93',
+    ])
+    expect(shown(['صندوق قابل معامله ETF', 'A', 'بانک'], persianDisplay)).toEqual([
+      'صندوق قابل معامله ETF\u200f ۴۰٪، A\u200f ۳۹٪، بانک ۳۸٪',
+      'نفت ۷۰\u200f، \u200fusd\u200f ۹۳',
+    ])
   })
 
   test('without a unit is read in the direction of the language, though no letter of it has one', () => {

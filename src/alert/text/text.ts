@@ -12,7 +12,10 @@ const popDirectionalIsolate = '\u2069'
 const bidiControls = /[\u202a-\u202e\u2066-\u2069]/g
 const controls = /[\p{Cc}\u2028\u2029\ufeff]+/gu
 const rtlLetters = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}]/gu
-const letters = /\p{L}/gu
+/** The sign of the rial is none, and is read from right to left as those are of which it is made. */
+const letters = /[\p{L}\ufdfc]/gu
+const anyRtlLetter = new RegExp(rtlLetters.source, 'u')
+const anyLtrLetter = new RegExp(`(?!${rtlLetters.source})\\p{L}`, 'u')
 /** How much of a text decides its direction. */
 const directionCharsMax = 500
 
@@ -98,9 +101,13 @@ export function directionMark(direction: Direction): string {
   return direction === 'rtl' ? rightToLeftMark : leftToRightMark
 }
 
-/** A text from outside in a line of this direction, closed by its mark: what stands after it is shown after it. */
+/**
+ * A text from outside in a line of this direction, closed by its mark, also where only a part of it is of the other one: what stands
+ * after it is shown after it.
+ */
 export function closed(text: string, direction: Direction): string {
-  return directionOf(text, direction) === direction ? text : text + directionMark(direction)
+  const other = direction === 'rtl' ? anyLtrLetter : anyRtlLetter
+  return other.test(text) ? text + directionMark(direction) : text
 }
 
 /** Between two parts of a figure. Beside Persian digits the dot of English lines reads as one more zero. */
