@@ -217,6 +217,44 @@ it('what the verdict names as a trouble is told in its words once it lasts, but 
   expect(told).toEqual([`desk: ${text}`, 'desk: Sink hook is fast enough again'])
 })
 
+it('that a sink refuses everything is over once it acknowledges something, not where its dead letters are dropped', async () => {
+  const clock = passingClock()
+  const told: string[] = []
+  const text = 'Sink hook refuses everything: the last 5 alerts were given up on'
+  let findings: Pick<Finding, 'text' | 'trouble'>[] = [{ text, trouble: 'refuses:hook' }]
+  let acknowledgedMs = new Map([['hook', Date.now() - 60_000]])
+  let looks = 0
+  const operators = operatorsOf({
+    enqueue: async (jobs: readonly DeliveryJob[]) =>
+      void told.push(...jobs.map(({ alert }) => alert.headline)),
+    async findings() {
+      looks += 1
+      return { findings, troubles: ['refuses:hook'], acknowledgedMs }
+    },
+    store: createNoticeStore(redis.client(), freshPrefix()),
+    clock,
+  })
+  startOperators(operators)
+  const lookedTwice = async (before = looks) =>
+    until('it has looked', () => {
+      clock.pass(5_000)
+      return looks > before + 2
+    })
+  await until('it is told', () => {
+    clock.pass(5_000)
+    return told.length > 0
+  })
+  findings = []
+  await lookedTwice()
+  expect(told).toEqual([text])
+  acknowledgedMs = new Map([['hook', Date.now() + 60_000]])
+  await until('the end is told', () => {
+    clock.pass(5_000)
+    return told.length > 1
+  })
+  expect(told).toEqual([text, 'Sink hook does not refuse everything any more'])
+})
+
 it('a look at 50 sinks of which none has failed asks Redis for three things, and for one more once a minute', async () => {
   const clock = passingClock()
   const sinks = Array.from({ length: 50 }, (_, at) => `sink-${at}`)

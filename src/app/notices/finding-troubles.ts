@@ -1,4 +1,4 @@
-import type { Finding } from '../../admin/views/status-view.ts'
+import type { Finding, SinkView } from '../../admin/views/status-view.ts'
 import type { NoticeStore } from '../../store/operators/notices.ts'
 import { allOf } from './notice-sender.ts'
 import { troubleMs } from './outages.ts'
@@ -7,6 +7,8 @@ import type { Troubles } from './troubles.ts'
 export interface FindingsNow {
   readonly findings: readonly Pick<Finding, 'text' | 'trouble'>[]
   readonly troubles: readonly string[]
+  /** When each sink acknowledged an alert, where that was its last result. */
+  readonly acknowledgedMs?: ReadonlyMap<string, number>
 }
 
 interface FindingTroublesOptions {
@@ -35,16 +37,29 @@ export function createFindingLook({
     await allOf(
       now.troubles.map((trouble) => async () => {
         const text = textOf.get(trouble)
-        const sink = /^(?:late|refuses):(.+)$/.exec(trouble)?.[1]
+        const [, what, sink] = /^(late|refuses):(.+)$/.exec(trouble) ?? []
         const about = { trouble, ...(sink === undefined ? {} : { sink }) }
         const key = findingKey(trouble)
-        if (text === undefined && !last.includes(trouble) && begun.has(key))
+        const sinceMs = begun.get(key)
+        // Dead letters that are dropped, or put back for the next digest, are no sign of a sink that takes alerts.
+        const isShown = what !== 'refuses' || (now.acknowledgedMs?.get(sink ?? '') ?? 0) > (sinceMs ?? 0)
+        if (text === undefined && !last.includes(trouble) && sinceMs !== undefined && isShown)
           await troubles.end([key], { kind: 'trouble_over', text: '', ...about })
         if (text !== undefined && last.includes(trouble))
           await troubles.begin(key, troubleMs, { kind: 'trouble', text, ...about })
       }),
     )
   }
+}
+
+export function acknowledgedMs(
+  sinks: readonly Pick<SinkView, 'name' | 'lastResult'>[],
+): ReadonlyMap<string, number> {
+  return new Map(
+    sinks.flatMap(({ name, lastResult }): [string, number][] =>
+      lastResult?.kind === 'delivered' ? [[name, Date.parse(lastResult.at)]] : [],
+    ),
+  )
 }
 
 function findingKey(trouble: string): string {
