@@ -117,10 +117,10 @@ const texts: FindingWords<string> = {
       drainSeconds === null
         ? 'nothing was sent meanwhile'
         : `at this pace for ${formatDuration(drainSeconds * 1_000)} more`
-    return `Sink ${sink} is too slow: ${countText(waiting)} wait, the oldest for ${formatDuration(oldestSeconds * 1_000)}; ${pace}`
+    return `Sink ${sink} is too slow: ${waitersText(waiting)}, the oldest for ${formatDuration(oldestSeconds * 1_000)}; ${pace}`
   },
   sink_puts_off: ({ sink, delayed, seconds }) =>
-    `Sink ${sink} puts everything off: ${countText(delayed)} ${delayed === 1 ? 'waits' : 'wait'} for another attempt, one of them for ${formatDuration(seconds * 1_000)}, and nothing was acknowledged meanwhile`,
+    `Sink ${sink} puts everything off: ${waitersText(delayed)} for another attempt, one of them for ${formatDuration(seconds * 1_000)}, and nothing was acknowledged meanwhile`,
   sink_failing: ({ sink, reason, queued }) =>
     `Sink ${sink} is failing and given a rest${inBrackets(reason)}${waitText(queued)}`,
   sink_stuck: ({ sink, reason }) => `Sink ${sink} is stuck${behind(reason)}`,
@@ -141,7 +141,11 @@ function behind(reason: string | null): string {
 }
 
 function waitText(queued: number): string {
-  return queued > 0 ? `; ${countText(queued)} wait` : ''
+  return queued > 0 ? `; ${waitersText(queued)}` : ''
+}
+
+function waitersText(count: number): string {
+  return `${countText(count)} ${count === 1 ? 'waits' : 'wait'}`
 }
 
 function countText(count: number): string {

@@ -147,7 +147,7 @@ test.each<[string, Partial<StatusFacts>, 'ok' | 'warning' | 'failed', string | u
     'failed',
     'given a rest; 10 wait',
   ],
-  ['paused', { sinks: [sink({ state: 'paused', waiting: 1 })] }, 'warning', 'is paused; 1 wait'],
+  ['paused', { sinks: [sink({ state: 'paused', waiting: 1 })] }, 'warning', 'is paused; 1 waits'],
   ['dead letters', { sinks: [sink({ dead: 1 })] }, 'warning', 'has 1 dead letter'],
   [
     'a queue that takes hours at its pace',
