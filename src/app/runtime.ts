@@ -15,7 +15,6 @@ import { type ActiveConfig, createActiveConfig } from './active-config.ts'
 import { differenceOf, type PartsDifference, valuesOf } from './built-parts.ts'
 import { findContextBy } from './find-context.ts'
 import { keepFiredAlerts } from './fired-alerts.ts'
-import { acknowledgedMs } from './notices/finding-troubles.ts'
 import { createOperators, type Operators } from './notices/operators.ts'
 import { quarantinePort } from './operator-api/quarantine.ts'
 import { createOrphanService, type OrphanService } from './orphans/service.ts'
@@ -262,7 +261,7 @@ class ConfiguredRuntime implements Runtime {
     this.#refusedElsewhere = processes.length === 0 || processes.some((each) => each.refusedReload)
     const isOpen = refusedReload === null && (before || this.#refusedElsewhere)
     const troubles = troublesOf(facts).filter((trouble) => trouble !== 'reload' || !isOpen)
-    return { findings, troubles, acknowledgedMs: acknowledgedMs(status.sinks) }
+    return { findings, troubles }
   }
 
   async #lookAtSources() {

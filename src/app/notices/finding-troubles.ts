@@ -1,4 +1,4 @@
-import type { Finding, SinkView } from '../../admin/views/status-view.ts'
+import type { Finding } from '../../admin/views/status-view.ts'
 import type { NoticeStore } from '../../store/operators/notices.ts'
 import { allOf } from './notice-sender.ts'
 import { troubleMs } from './outages.ts'
@@ -7,14 +7,14 @@ import type { Troubles } from './troubles.ts'
 export interface FindingsNow {
   readonly findings: readonly Pick<Finding, 'text' | 'trouble'>[]
   readonly troubles: readonly string[]
-  /** When each sink acknowledged an alert, where that was its last result. */
-  readonly acknowledgedMs?: ReadonlyMap<string, number>
 }
 
 interface FindingTroublesOptions {
   readonly findings: (() => Promise<FindingsNow | undefined>) | undefined
   readonly store: Pick<NoticeStore, 'begun'>
   readonly troubles: Troubles
+  /** How many alerts a sink has acknowledged since. */
+  readonly acknowledgedSince: (sink: string, sinceMs: number) => Promise<number>
 }
 
 /**
@@ -25,6 +25,7 @@ export function createFindingLook({
   findings,
   store,
   troubles,
+  acknowledgedSince,
 }: FindingTroublesOptions): () => Promise<void> {
   let before: readonly string[] = []
   return async () => {
@@ -41,25 +42,16 @@ export function createFindingLook({
         const about = { trouble, ...(sink === undefined ? {} : { sink }) }
         const key = findingKey(trouble)
         const sinceMs = begun.get(key)
-        // Dead letters that are dropped, or put back for the next digest, are no sign of a sink that takes alerts.
-        const isShown = what !== 'refuses' || (now.acknowledgedMs?.get(sink ?? '') ?? 0) > (sinceMs ?? 0)
-        if (text === undefined && !last.includes(trouble) && sinceMs !== undefined && isShown)
+        if (text === undefined && !last.includes(trouble) && sinceMs !== undefined) {
+          // Dead letters that are dropped, or put back for the next digest, are no sign of a sink that takes alerts.
+          if (what === 'refuses' && (await acknowledgedSince(sink ?? '', sinceMs)) === 0) return
           await troubles.end([key], { kind: 'trouble_over', text: '', ...about })
+        }
         if (text !== undefined && last.includes(trouble))
           await troubles.begin(key, troubleMs, { kind: 'trouble', text, ...about })
       }),
     )
   }
-}
-
-export function acknowledgedMs(
-  sinks: readonly Pick<SinkView, 'name' | 'lastResult'>[],
-): ReadonlyMap<string, number> {
-  return new Map(
-    sinks.flatMap(({ name, lastResult }): [string, number][] =>
-      lastResult?.kind === 'delivered' ? [[name, Date.parse(lastResult.at)]] : [],
-    ),
-  )
 }
 
 function findingKey(trouble: string): string {

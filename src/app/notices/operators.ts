@@ -86,7 +86,10 @@ export function createOperators(options: OperatorsOptions): Operators {
   const troubles = createTroubles({ store, toUnsent })
   const outages = createOutages({ store, troubles, clock, quietMs: minuteLooks * lookEveryMs })
   const ofSource = createSourceTroubles({ store, troubles, toUnsent, clock })
-  const lookAtFindings = createFindingLook({ store, troubles, findings: options.findings })
+  const lookAtFindings = createFindingLook({
+    ...{ store, troubles, findings: options.findings },
+    acknowledgedSince: (sink, sinceMs) => active().queues.completedSince(sink, sinceMs),
+  })
   let lastWork: Promise<void> = Promise.resolve()
   /** One after the other, so that the notice of an end never comes before that of its beginning. Best effort. */
   const attempt = (work: () => Promise<void>) => {
