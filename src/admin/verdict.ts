@@ -69,6 +69,14 @@ export function refusesEverything({ state, refusedInARow }: SinkView): boolean {
   return state === 'active' && (refusedInARow ?? 0) >= refusedMin
 }
 
+/** A sink that answers, and takes nothing: each alert is to be tried again later. */
+export function putsEverythingOff(
+  { state, putOffSince }: Pick<SinkView, 'state' | 'putOffSince'>,
+  nowMs: number,
+): boolean {
+  return state === 'active' && putOffSince !== null && nowMs - Date.parse(putOffSince) >= tooLateMs
+}
+
 function rankOf({ blocks, level }: Finding): number {
   return (blocks ? 0 : 2) + (level === 'failed' ? 0 : 1)
 }
@@ -259,9 +267,10 @@ function lateFindings(
  * A sink that answers and takes nothing, as where the quota of a day is spent: it is not down, so no breaker opens, and for a day, until
  * the first alert is given up on, nothing else would say so.
  */
-function putOffFindings({ name: sink, delayed, putOffSince }: SinkView, nowMs: number): Finding[] {
-  const putOffMs = putOffSince === null ? 0 : nowMs - Date.parse(putOffSince)
-  if (putOffMs < tooLateMs) return []
-  const data = { sink, delayed: delayed ?? 0, seconds: putOffMs / 1_000 }
+function putOffFindings(view: SinkView, nowMs: number): Finding[] {
+  if (!putsEverythingOff(view, nowMs)) return []
+  const { name: sink, delayed, putOffSince } = view
+  const seconds = (nowMs - Date.parse(putOffSince ?? '')) / 1_000
+  const data = { sink, delayed: delayed ?? 0, seconds }
   return [findingOf('warning', `#sink-${sink}`, { code: 'sink_puts_off', data }, { trouble: `late:${sink}` })]
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { formatCount, lagText } from '../admin/page/words/en.ts'
 import { purposeWords } from '../admin/purpose-words.ts'
-import { refusesEverything, verdictLine } from '../admin/verdict.ts'
+import { putsEverythingOff, refusesEverything, verdictLine } from '../admin/verdict.ts'
 import type {
   BudgetStatus,
   Finding,
@@ -125,16 +125,17 @@ function sinkRow(sink: SinkView, nowMs: number): string[] {
   return [
     sink.name,
     sink.type,
-    stateOf(sink),
+    stateOf(sink, nowMs),
     ...[sink.waiting, sink.active, sink.delayed, sink.dead].map((count) => String(count ?? '?')),
     lastResult ? `${lastResult.kind} ${ago(lastResult.at, nowMs)}: ${lastResult.text}` : '-',
   ]
 }
 
-function stateOf(sink: SinkView): string {
+function stateOf(sink: SinkView, nowMs: number): string {
   // Without Redis nobody knows whether it is paused.
   if (sink.waiting === null) return '?'
-  const state = refusesEverything(sink) ? 'refusing' : sink.state
+  const putsOff = putsEverythingOff(sink, nowMs) ? 'putting off' : sink.state
+  const state = refusesEverything(sink) ? 'refusing' : putsOff
   return sink.reason ? `${state} (${sink.reason})` : state
 }
 

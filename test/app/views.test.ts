@@ -132,6 +132,24 @@ test('what was tried in vain counts as put off by its sink until it acknowledges
   expect(putOffSince({ oldestTriedAtMs: 2_000, lastDeliveredAtMs: 3_000 })).toBe(null)
 })
 
+test('a sink that asks for a pause of each alert is not told to have got nothing yet', () => {
+  const counts = { waiting: 0, active: 0, delayed: 4, completed: 0, failed: 0 }
+  const about = { name: 'hook', type: 'webhook', lag: null }
+  const lastRetry = { atMs: 2_000, text: 'rate_limited: 429 quota spent' }
+  const resultOf = (changes: object, lane?: object) => {
+    const queue = { counts, paused: false, deliveredSince: 0, refusedInARow: 0, endedOfLate: 0, ...changes }
+    return sinkView({ about, queue, lane } as never, 9_000).lastResult
+  }
+  expect(resultOf({})).toBe(null)
+  const limited = { at: '1970-01-01T00:00:02.000Z', kind: 'retry', text: lastRetry.text }
+  expect(resultOf({ lastRetry })).toEqual(limited)
+  expect(resultOf({ lastRetry, lastDeliveredAtMs: 1_000 })).toEqual(limited)
+  expect(resultOf({ lastRetry, lastDeliveredAtMs: 3_000 })).toMatchObject({ kind: 'delivered' })
+  const fault = { atMs: 3_000, text: 'timeout: no answer' }
+  expect(resultOf({ lastRetry }, { lastFault: fault })).toMatchObject({ kind: 'retry', text: fault.text })
+  expect(resultOf({ lastRetry }, { lastFault: { ...fault, atMs: 1_000 } })).toEqual(limited)
+})
+
 test('a sink that failed before it was paused is not probed', () => {
   const counts = { waiting: 1, active: 0, delayed: 0, completed: 0, failed: 0 }
   const queue = { counts, deliveredSince: 0, endedOfLate: 0, refusedInARow: 0 }

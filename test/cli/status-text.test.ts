@@ -28,3 +28,13 @@ test.each([
   const rules = { readAt: ago(60), count: 300, unread, silentCount: 0, silent: [] }
   expect(describeStatus(status({ sources: [source({ rules })] }), nowMs)).toMatch(line)
 })
+
+test.each([
+  [1_860, 'putting off'],
+  [1_700, 'active'],
+])('a sink that has put off all that it got for %d s is %s', (seconds, state) => {
+  const sinks = [sink({ delayed: 4, putOffSince: ago(seconds) })]
+  expect(describeStatus(status({ sinks }), nowMs)).toMatch(
+    new RegExp(`trading-system +webhook +${state} +0 `),
+  )
+})

@@ -70,7 +70,8 @@ describe('what the status knows of a queue', () => {
     const counts = async (delayed: number) => (await read()).counts.delayed === delayed
     await queue.add('later', {} as never, { delay: 60_000, jobId: 'not-tried' })
     expect(await read()).toMatchObject({ counts: { delayed: 1 } })
-    expect((await read()).oldestTriedAtMs).toBe(undefined)
+    expect(await read()).not.toHaveProperty('oldestTriedAtMs')
+    expect(await read()).not.toHaveProperty('lastRetry')
     await queues.enqueue(jobs('hook', 1, 1))
     sender([sink], { settings: { retry: { attempts: 9, initialDelayMs: 90_000, maxDelayMs: 90_000 } } })
     await until('the first was tried', () => counts(2))
@@ -78,6 +79,8 @@ describe('what the status knows of a queue', () => {
     await until('the second was tried', () => counts(3))
     const first = (await queue.getDelayed()).map(({ timestamp }) => timestamp).toSorted()[1]
     expect((await read()).oldestTriedAtMs).toBe(first)
+    // What it said last is known to whoever reads the queue, also where another process sends.
+    expect((await read()).lastRetry).toEqual({ atMs: expect.any(Number), text: 'server_error: 503 busy' })
   })
 
   it('is nothing of an alert that an operator sends again and that waits for its digest', async () => {

@@ -1,7 +1,7 @@
 import { type Html, type HtmlPart, html } from '../../alert/text/html.ts'
 import type { SinkActivity } from '../../delivery/records/activity.ts'
 import { given } from '../../lib/given.ts'
-import { refusesEverything } from '../verdict.ts'
+import { putsEverythingOff, refusesEverything } from '../verdict.ts'
 import type { LastResult, SinkState, SinkView } from '../views/status-view.ts'
 import { curve, hourBars } from './bars.ts'
 import { actionButton, buttonRow } from './buttons.ts'
@@ -40,7 +40,7 @@ function row(sink: SinkView, activity: SinkActivity | undefined, times: Times, c
   const heads = words.sinkHeads
   return html`<tr id="sink-${sink.name}">
 <th scope="row">${sink.name}<small>${sink.type}</small>${activity ? hourBars(activity, words) : null}</th>
-<td class="state" data-label="${heads.state}">${stateBadge(sink, words)}${sink.reason ? html`<small>${sinkReason(sink, words)}</small>` : null}${stateNote(sink, times)}</td>
+<td class="state" data-label="${heads.state}">${stateBadge(sink, times)}${sink.reason ? html`<small>${sinkReason(sink, words)}</small>` : null}${stateNote(sink, times)}</td>
 ${count(sink, words, 'waiting', undefined, queueNote(sink, times), activity && queueCurve(activity, words))}
 ${count(sink, words, 'active')}
 ${count(sink, words, 'delayed', 'warning')}
@@ -51,9 +51,10 @@ ${count(sink, words, 'today')}
 </tr>`
 }
 
-function stateBadge(sink: SinkView, words: PageWords): Html {
+function stateBadge(sink: SinkView, { words, nowMs }: Times): Html {
   if (sink.waiting === null) return badge('calm', 'clock', words.unknownState)
   if (refusesEverything(sink)) return badge('failed', 'cross', words.refuses)
+  if (putsEverythingOff(sink, nowMs)) return badge('warning', 'clock', words.putsOff)
   return badge(...states[sink.state], words.sinkStates[sink.state])
 }
 

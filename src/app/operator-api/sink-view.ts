@@ -37,10 +37,10 @@ export function sinkView({ about, lane, breaker, queue, pause }: SinkFacts, nowM
     dead: counts?.failed ?? null,
     deliveredToday: queue?.deliveredSince ?? null,
     lag: about.lag,
-    lastResult: lastResult(
-      queue,
+    lastResult: lastResult(queue, [
       lane?.lastFault ?? (open && { atMs: open.sinceMs ?? 0, text: open.reason ?? '' }),
-    ),
+      queue?.lastRetry,
+    ]),
     oldestWaitingAt: isoOrNull(queue?.oldestWaitingAtMs),
     // The pace of one that does not send is that at which its alerts are given up on.
     drainSeconds: state === 'active' ? drainSecondsOf(queue, nowMs) : null,
@@ -61,10 +61,12 @@ function drainSecondsOf(queue: SinkQueueView | undefined, nowMs: number): number
   return Math.round((counts.waiting * spanMs) / endedOfLate / 1_000)
 }
 
+/** What asks for a pause is no fault of the sink, so that only the records of its alerts show it. */
 function lastResult(
   queue: SinkQueueView | undefined,
-  fault: { readonly atMs: number; readonly text: string } | undefined,
+  faults: readonly ({ readonly atMs: number; readonly text: string } | undefined)[],
 ): LastResult | null {
+  const [fault] = faults.filter((each) => each !== undefined).sort((a, b) => b.atMs - a.atMs)
   const {
     lastDeliveredAtMs = 0,
     lastDeadAtMs = 0,

@@ -22,6 +22,8 @@ export interface SinkQueueView {
   readonly oldestWaitingAtMs?: number
   /** As that, of the alert that has been tried in vain for the longest, of the few whose next attempt is the last one to come. */
   readonly oldestTriedAtMs?: number
+  /** The last attempt in vain of those few. */
+  readonly lastRetry?: { readonly atMs: number; readonly text: string }
   /** How many were acknowledged or given up on within `paceMs`, and since that one was queued where one waits. */
   readonly endedOfLate: number
   /**
@@ -74,6 +76,7 @@ export async function readSinkQueue(
       lastDeadReason: lastDeadReason || undefined,
       oldestWaitingAtMs,
       oldestTriedAtMs: tried.map(triedSince).reduce(earlier, undefined),
+      lastRetry: lastRetry(tried),
     }),
     endedOfLate: doneOfLate + deadOfLate,
     refusedInARow,
@@ -94,8 +97,11 @@ type Fields = readonly [string | null, string | null, (string | null)?] | readon
 
 type SinkQueueAnswer = [
   ...[number, readonly number[], Fields, Fields, Fields, number, [number, number], number],
-  readonly Fields[],
+  readonly Tried[],
 ]
+
+/** Fields of a job, and the record of its last attempt. */
+type Tried = readonly [Fields, string | null]
 
 function earlier(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || (other !== undefined && other < one) ? other : one
@@ -112,9 +118,17 @@ function waitingSince([timestamp, data]: Fields): number | undefined {
 }
 
 /** undefined of one that was not tried yet, or only before an operator asked for it, and waits for its digest. */
-function triedSince([timestamp, data, delayed]: Fields): number | undefined {
+function triedSince([[timestamp, data, delayed]]: Tried): number | undefined {
   const isTried = isOfDelivery(delayed, { requestedAtMs: requestedAt(data) })
   return isTried ? waitingSince([timestamp ?? null, data ?? null]) : undefined
+}
+
+function lastRetry(tried: readonly Tried[]): SinkQueueView['lastRetry'] {
+  const records = tried
+    .map(([, record]) => parseAttemptRecord(record))
+    .filter((each) => each?.result === 'retry')
+  const last = records.toSorted((a, b) => (a?.atMs ?? 0) - (b?.atMs ?? 0)).at(-1)
+  return last && { atMs: last.atMs, text: [last.reason, answerText(last)].filter(Boolean).join(': ') }
 }
 
 function requestedAt(data: string | null | undefined): number | undefined {
@@ -126,7 +140,7 @@ function requestedAt(data: string | null | undefined): number | undefined {
  * KEYS meta, wait, active, delayed, completed, failed, start of a job's key · ARGV since when acknowledgements are counted, and since when
  * all that ended, why an alert is given up on unsent, and how many recipients each has · Returns whether it is paused, how many there are
  * in each state, fields of the last that was acknowledged, the last that was given up on and the next to be sent, both counts,
- * `refusedInARow`, and fields of some of those to be tried later. The id of a job ends with a tag of its recipient, where there are some (`jobId`).
+ * `refusedInARow`, and fields and the last record of some of those to be tried later. The id of a job ends with a tag of its recipient, where there are some (`jobId`).
  */
 const sinkQueueScript = `
 local function fieldsOf(id, ...)
@@ -149,7 +163,7 @@ end
 refused = sent < ${sentMin} and sent or math.max(sent, refused)
 local tried = {}
 for _, id in ipairs(redis.call('ZREVRANGE', KEYS[4], 0, ${triedLookedAt - 1})) do
-  tried[#tried + 1] = fieldsOf(id, 'timestamp', 'data', '${delayField}')
+  tried[#tried + 1] = { fieldsOf(id, 'timestamp', 'data', '${delayField}'), redis.call('LINDEX', KEYS[7] .. id .. ':logs', -1) }
 end
 return {
   redis.call('HEXISTS', KEYS[1], 'paused'),

@@ -139,6 +139,12 @@ describe('the status page', () => {
     expect(read).toContain('resting since 1h 6m ago , next probe in 42s ')
   })
 
+  test('does not show a sink as taking alerts that puts off each of them', async () => {
+    const sinks = [sink({ delayed: 4, putOffSince: ago(1_860) })]
+    const read = words((await page({ status: async () => status({ sinks }) })).text)
+    expect(read).toContain(' in the last 24 hours putting off 0 ')
+  })
+
   test('groups dead letters by sink and reason, with their count, the first, the last and a sample', async () => {
     const { text } = await page()
     const read = words(text)

@@ -132,6 +132,7 @@ export const english = {
   },
   sinkStates: { active: 'taking', paused: 'paused', open: 'resting', stuck: 'stuck' },
   refuses: 'refusing',
+  putsOff: 'putting off',
   unknownState: 'not known',
   results: { delivered: 'delivered', retry: 'to be tried again', dead: 'given up' },
   nothingSent: 'nothing sent yet',

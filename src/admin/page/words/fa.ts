@@ -136,6 +136,7 @@ export const persian: PageWords = {
   },
   sinkStates: { active: 'تحویل می‌گیرد', paused: 'متوقف', open: 'در استراحت', stuck: 'گیر کرده' },
   refuses: 'نمی‌پذیرد',
+  putsOff: 'به بعد می‌اندازد',
   unknownState: 'دانسته نیست',
   results: { delivered: 'تحویل شد', retry: 'دوباره تلاش می‌شود', dead: 'رها شد' },
   nothingSent: 'هنوز چیزی فرستاده نشده',
