@@ -98,23 +98,17 @@ export function followSpans({
   return { seconds, demands, stepEnds }
 }
 
-function followPace(
-  { day, limits, rateAt }: View,
-  scale: number,
-  atMs: number,
-  brought = broughtAt(day, atMs),
-) {
-  const rate = brought + day.otherShare * rateAt(atMs)
+function followPace({ day, limits, rateAt }: View, scale: number, atMs: number): number {
+  const rate = broughtAt(day, atMs) + day.otherShare * rateAt(atMs)
   return clamp(scale * Math.sqrt(rate), limits.floor, limits.ceiling)
 }
 
 function spentUntil(view: View, scale: number, untilMs: number): number {
-  const { day, fromMs, endMs } = view
+  const { fromMs, endMs } = view
   const seconds = Math.max(0, Math.min(untilMs, endMs) - fromMs) / 1_000
-  const rates = ratesFrom(day, Math.floor((fromMs - day.startMs) / 1_000))
   let spent = 0
   for (let at = 0; at < seconds; at++)
-    spent += followPace(view, scale, fromMs + at * 1_000, rates[at] ?? 0) * Math.min(1, seconds - at)
+    spent += followPace(view, scale, fromMs + at * 1_000) * Math.min(1, seconds - at)
   return spent
 }
 
@@ -141,7 +135,7 @@ function nextFollowing(view: View, scale: number, { earliestMs, latestMs }: Boun
   // Evaluations are announced in whole seconds, so only whole seconds are looked at.
   const first = Math.floor((fromMs - day.startMs) / 1_000)
   const passed = (fromMs - day.startMs) / 1_000 - first
-  const rates = ratesFrom(day, first)
+  const rates = day.rates.subarray(first - (day.ratesFromMs - day.startMs) / 1_000)
   const seconds = Math.ceil(2 * gap)
   const other = day.otherShare * rateAt(fromMs)
   const busy = (limits.floor / scale) ** 2
@@ -172,11 +166,9 @@ function nextFollowing(view: View, scale: number, { earliestMs, latestMs }: Boun
 /** How many alerts are expected in each second of a day, by the announced evaluations and what earlier alerts showed. */
 export interface EvaluationDay {
   readonly startMs: number
-  /** The expected alerts of the evaluations of each second of the day, and of an hour beyond it. */
-  readonly brought: Float32Array
-  readonly density: Float64Array
-  /** Expected alerts a second in each second from `firstStepMs` on: each decision looks at the minutes ahead, which those before it saw. */
+  /** Expected alerts a second, by announced evaluations: in each second from `ratesFromMs` on, an hour before `firstStepMs`, since rows come late. */
   readonly rates: Float64Array
+  readonly ratesFromMs: number
   readonly otherShare: number
   /** The hours from `firstStepMs` on: those before it are over, and would cost half of the time that a day takes. */
   readonly steps: readonly Step[]
@@ -240,9 +232,9 @@ export function evaluationDay(
     }
   }
   const { otherShare } = inUse
-  const density = Float64Array.from(inUse.density)
   const first = Math.floor((fromMs - startMs) / 1_000 / stepSeconds) * stepSeconds
-  const rates = broughtFrom(brought, density, first)
+  const ratesFrom = Math.max(0, first - stepSeconds)
+  const rates = broughtFrom(brought, Float64Array.from(inUse.density), ratesFrom)
   const busy = busyPart * forecast.meanRate
   const steps: Step[] = []
   for (let from = first; from < seconds; from += stepSeconds) {
@@ -251,7 +243,7 @@ export function evaluationDay(
     let quietSeconds = until - from
     const other = otherShare * (forecast.meanRate * likelihoodAt(forecast, startMs + from * 1_000))
     for (let second = from; second < until; second++) {
-      const rate = rates[second - first] ?? 0
+      const rate = rates[second - ratesFrom] ?? 0
       if (rate < busy) continue
       let place = 0
       // A logarithm of each of a day's seconds would be most of what this takes.
@@ -266,23 +258,13 @@ export function evaluationDay(
     for (const level of levels) level.root /= Math.max(1, level.seconds)
     steps.push({ levels: levels.filter((level) => level.seconds > 0), quietSeconds })
   }
-  return { startMs, brought, density, rates, otherShare, steps, firstStepMs: startMs + first * 1_000 }
+  const [ratesFromMs, firstStepMs] = [startMs + ratesFrom * 1_000, startMs + first * 1_000]
+  return { startMs, rates, ratesFromMs, otherShare, steps, firstStepMs }
 }
 
 /** Expected alerts a second at an instant, from announced evaluations. */
-function broughtAt({ startMs, brought, density }: EvaluationDay, atMs: number): number {
-  const second = Math.floor((atMs - startMs) / 1_000)
-  let rate = 0
-  for (let delay = 0; delay < delaySeconds; delay++) {
-    const alerts = brought[second - delay] ?? 0
-    if (alerts > 0) rate += alerts * (density[delay] ?? 0)
-  }
-  return rate
-}
-
-/** The same from a second of the day on that is not before `firstStepMs`. */
-function ratesFrom({ startMs, firstStepMs, rates }: EvaluationDay, second: number): Float64Array {
-  return rates.subarray(second - (firstStepMs - startMs) / 1_000)
+function broughtAt({ ratesFromMs, rates }: EvaluationDay, atMs: number): number {
+  return rates[Math.floor((atMs - ratesFromMs) / 1_000)] ?? 0
 }
 
 /** Expected alerts a second in each second from `from` on, until nothing that is announced brings any. */
