@@ -32,7 +32,10 @@ export function apiCommand(): Command {
     .option('--data <json>', 'the body of a POST', toData)
     .option('--config <file>', 'the config, YAML: it names the source, and the Redis where units are counted')
     .option('--source <name>', 'the source whose token is used; default: the only one')
-    .option('--all', 'reads every page of a list, each at its cost, into one answer')
+    .option(
+      '--all',
+      'reads every page of a list, each at its cost, into one answer; of a list that changes meanwhile, a row may come twice or be missed',
+    )
     .option('--dry-run', 'checks the call and prints what it needs and costs; sends nothing, needs no config')
     .option('--json', 'print JSON, also what --dry-run shows')
     .addHelpText('after', () => `\nEndpoints:\n${endpointLines().join('\n')}`)
