@@ -68,6 +68,32 @@ describe('the story of an alert', () => {
     expect(Math.abs((later?.history[0]?.nextAtMs ?? 0) - (later?.nextAttemptAtMs ?? 0))).toBeLessThan(1_000)
   })
 
+  it('says why an attempt failed also where that counts as none: the sink asked to wait, or was only probed', async () => {
+    const { queues, sender } = rig(server, ['hook', 'desk'])
+    const log = createDeliveryLog({ queues, targets })
+    const askedToWait: Outcome = {
+      ...unavailable,
+      reason: 'rate_limited',
+      sinkFault: false,
+      afterMs: 600_000,
+    }
+    const retry = { attempts: 9, initialDelayMs: 600_000, maxDelayMs: 600_000 }
+    const desk = testSink('desk', () => unavailable, targets.get('desk'))
+    sender([testSink('hook', () => askedToWait)], { settings: { retry } })
+    sender([desk], { settings: { retry }, tuning: { faultsToOpen: 2, probePauseMsMax: 50 } })
+    const emails = [7, 8].map((id) => deliveryJob('desk', id, { target: 'b@example.com' }))
+    await queues.enqueue([deliveryJob('hook', 7), ...emails])
+    const failureOf = async (sink: string) =>
+      (await log.list({ limit: 9, sink })).map(({ failure }) => failure)
+    await until('it is put off', async () => (await queues.queue('hook').getDelayedCount()) === 1)
+    expect(await log.list({ limit: 1, sink: 'hook' })).toMatchObject([
+      { state: 'delayed', attempts: 0, failure: 'rate_limited: 503 busy' },
+    ])
+    await until('a rest', async () => (await failureOf('desk')).every((failure) => failure !== undefined))
+    desk.answer = () => ({ ...unavailable, answer: { status: 502, text: 'gone' } })
+    await until('a probe', async () => (await failureOf('desk')).includes('server_error: 502 gone'))
+  })
+
   it('is empty for an alert that no sink was given', async () => {
     const { queues } = rig(server, ['hook'])
     expect(await createDeliveryLog({ queues, targets }).historiesOf({ source: 'main', id: 1 })).toEqual([])

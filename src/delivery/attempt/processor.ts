@@ -210,8 +210,12 @@ async function carryOut(
       if (followUp.holdMs !== undefined) await deps.hold(followUp.holdMs)
       await keep(job, record, deps)
       // Before the job is released: the process that takes it next must know whether it is due.
-      if ((await storeDue(followUp.dueInMs, taken, deps)) && followUp.burnt)
-        throw new RetryLater(`${followUp.reason}: ${answerText(followUp.answer)}`, followUp.delayMs)
+      if (await storeDue(followUp.dueInMs, taken, deps)) {
+        const reason = `${followUp.reason}: ${answerText(followUp.answer)}`
+        if (followUp.burnt) throw new RetryLater(reason, followUp.delayMs)
+        // Only for people.
+        await deps.jobFields.failed(job.id ?? '', reason).catch(() => {})
+      }
       return delay(job, token, followUp.delayMs, deps)
     default:
       return followUp satisfies never

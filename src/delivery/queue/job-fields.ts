@@ -17,6 +17,8 @@ export interface JobFields {
   /** The alert's own schedule lets it wait for no longer than this, from when it was delayed. */
   shorten(job: JobDelivery, delayMsMax: number): Promise<void>
   acknowledge(job: JobDelivery, record: AttemptRecord): Promise<void>
+  /** Why an attempt failed that does not count, in the field in which BullMQ has it of one that does. */
+  failed(id: string, reason: string): Promise<void>
   /**
    * How often the job had stalled, by BullMQ's count, when a process that took it over last waited for the process before; 0: none
    * has waited.
@@ -65,6 +67,9 @@ export function createJobFields(redis: RedisClient, queue: AlertQueue): JobField
     },
     async acknowledge(job, record) {
       await run(storeScript, job, acknowledgedField, JSON.stringify(record))
+    },
+    async failed(id, reason) {
+      await run(failedScript, { id }, reason)
     },
     async waitedAtStall(id) {
       const reading = redis.hget(queue.toKey(id), waitedField)
@@ -133,4 +138,9 @@ end
 /** KEYS job · ARGV delivery, field, value. A job that is gone is not made again. */
 const storeScript = `
 if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], ARGV[2], ARGV[1] .. ' ' .. ARGV[3]) end
+`
+
+/** KEYS job · ARGV delivery, reason. A job that is gone is not made again. */
+const failedScript = `
+if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'failedReason', ARGV[2]) end
 `
