@@ -45,9 +45,21 @@ export function findingsText({ findings }: Verdict): string | undefined {
   return findings.map(({ text }) => text).join('; ') || undefined
 }
 
-/** The troubles that these sources and sinks would show now, those of `Finding.trouble`: of one that is not found, people are told that it is over. */
-export function troublesOf({ sources, sinks }: Pick<VerdictFacts, 'sources' | 'sinks'>): string[] {
-  return ['configs', 'reload', ...sources.map(({ name }) => `thin:${name}`), ...sinks.flatMap(sinkTroubles)]
+/**
+ * The troubles that these would show now, those of `Finding.trouble`: of one that is not found, people are told that it is over. What
+ * Redis did not return in time shows nothing.
+ */
+export function troublesOf({
+  sources,
+  sinks,
+  processes,
+}: Pick<VerdictFacts, 'sources' | 'sinks' | 'processes'>): string[] {
+  return [
+    ...(processes.length > 0 ? ['configs'] : []),
+    'reload',
+    ...sources.flatMap(({ name, budget }) => (budget === null ? [] : [`thin:${name}`])),
+    ...sinks.flatMap(sinkTroubles),
+  ]
 }
 
 /** A sink that is held, as by who was told of its trouble, shows neither; one that refuses everything does not show whether it is slow. */

@@ -275,6 +275,12 @@ test.each<[string, Partial<SinkView>, string[]]>([
   )
 })
 
+test('nor may one of what Redis did not return in time', () => {
+  const known = troublesOf(status({ sources: [source()], sinks: [] }))
+  const unknown = troublesOf(status({ sources: [source({ budget: null })], sinks: [], processes: [] }))
+  expect([known, unknown]).toEqual([['configs', 'reload', 'thin:main'], ['reload']])
+})
+
 test('each finding leads to what it is about', () => {
   const about = (changes: Partial<StatusFacts>) => verdict(changes).findings.map(({ href }) => href)
   expect(about({ redis: { ok: false } })).toEqual(['#top'])
