@@ -6,6 +6,7 @@ import { Secret } from '../../src/lib/secret.ts'
 import {
   connectRedis,
   duplicateRedis,
+  faultOf,
   keepTogether,
   type RedisClient,
   type RedisTarget,
@@ -128,6 +129,40 @@ describe('a cluster', () => {
 })
 
 describe('sentinels', () => {
+  it('are called away only where they are; else what they say is named, or that their master is not there', async () => {
+    const ports = { master: await freePort(), sentinel: await freePort(), none: await freePort() }
+    const password = ['--requirepass', 'secret']
+    const master = await started([...tcp(ports.master), ...password])
+    await startSentinel(ports.sentinel, ports.master, 0)
+    const to = (port: number, name: string) => {
+      const target = { sentinels: [{ host: '127.0.0.1', port }], name, password: new Secret('secret') }
+      const redis = connectRedis({ target, profile: 'commands' }, captureLog().log)
+      onTestFinished(() => redis.disconnect())
+      return redis
+    }
+    const [away, unknown, good] = [
+      to(ports.none, 'main'),
+      to(ports.sentinel, 'mian'),
+      to(ports.sentinel, 'main'),
+    ]
+    await vi.waitFor(() => expect(faultOf(away)).toBe('no sentinel answers'), soon)
+    const noName = /^no sentinel names the master: ERR No such master with that name$/
+    await vi.waitFor(() => expect(faultOf(unknown)).toMatch(noName), soon)
+    await vi.waitFor(() => expect(good.status).toBe('ready'), soon)
+    await master.kill9()
+    const said = new Set<string | undefined>()
+    await vi.waitFor(() => {
+      said.add(faultOf(good))
+      expect([...said]).toEqual(
+        expect.arrayContaining([
+          `connect ECONNREFUSED 127.0.0.1:${ports.master}`,
+          'the sentinels name no master that can be reached',
+        ]),
+      )
+    }, soon)
+    expect([...said].filter((text) => text?.includes('unreachable'))).toEqual([])
+  })
+
   it('of which one hangs are passed by, and lead both connections to the next master', {
     timeout: 60_000,
   }, async () => {

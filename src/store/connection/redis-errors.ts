@@ -19,8 +19,20 @@ export function redisErrorText(thrown: unknown): string {
   const cause = 'lastNodeError' in error ? toError(error.lastNodeError) : error
   if (notConnected.test(cause.message)) return notConnectedText
   if (noAnswer.test(cause.message)) return 'no answer in time'
-  const [text] = replyText(cause.message).split(/, with args beginning with/i)
+  const [text] = replyText(sentinelText(cause.message) ?? cause.message).split(/, with args beginning with/i)
   return text?.slice(0, 200) || cause.name
+}
+
+/**
+ * The driver calls all sentinels unreachable also where each has answered: that it knows no such master, that it asks for a login, or
+ * with a master that is not there.
+ */
+function sentinelText(message: string): string | undefined {
+  const [all, said] = /^All sentinels are unreachable(?:.* Last error: (.*))?/s.exec(message) ?? []
+  if (all === undefined) return undefined
+  if (said === undefined) return 'the sentinels name no master that can be reached'
+  const isSilent = notConnected.test(said) || noAnswer.test(said)
+  return isSilent ? 'no sentinel answers' : `no sentinel names the master: ${said}`
 }
 
 /** What the driver says of its own connection, in words of its options. */
