@@ -255,10 +255,16 @@ export type ReloadResult =
   | { readonly ok: true }
   | { readonly ok: false; readonly mistakes: readonly string[] }
 
+export interface AdminToken {
+  /** Throws where it is in a file that cannot be read. */
+  reveal(): string
+  readonly file?: string | undefined
+}
+
 export interface AdminDeps {
   readonly ports: AdminPorts
   /** Called at every request, so that a reload can set, change or remove it. */
-  adminToken(): { reveal(): string } | undefined
+  adminToken(): AdminToken | undefined
   /** The names that the bridge answers to, beside loopback ones and IP addresses. Called at every request. */
   hosts(): readonly string[]
   /** How the status page shows times and words. */

@@ -1,7 +1,10 @@
+import { rm, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { localTimes } from '../../src/cli/output/local-times.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { UserError } from '../../src/lib/errors.ts'
+import { Secret } from '../../src/lib/secret.ts'
+import { withFiles } from '../support/files.ts'
 import { authorised, problemOf, rig, token } from './rig.ts'
 import { nowMs } from './views.ts'
 
@@ -430,6 +433,19 @@ describe('whoever may not change anything', () => {
       expect(problemOf(await post(path, {}), 403)).toContain('set http.adminToken in the config')
       expect(calls).toEqual([])
     }
+  })
+
+  test('is told what is wrong with the file of the token, where there is one', async () => {
+    await withFiles({ token: '\n' }, async ({ token: path }) => {
+      const { post, calls } = rig({}, { adminToken: () => Secret.fromFile(path) })
+      const told = async () => problemOf(await post('/-/reload', {}), 503)
+      expect(await told()).toContain('the file of http.adminTokenFile is empty')
+      await rm(path)
+      expect(await told()).toContain('the file of http.adminTokenFile cannot be read: it does not exist')
+      expect(calls).toEqual([])
+      await writeFile(path, `${token}\n`)
+      expect((await post('/-/reload', {})).statusCode).toBe(200)
+    })
   })
 
   test.each(paths)('learns nothing from GET %s', async (path) => {

@@ -1,6 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
+import { describeReadError } from '../../config/file/read-error.ts'
 import { tokenHeader } from '../../telemetry/version.ts'
+import type { AdminToken } from '../ports.ts'
 import type { Problem } from '../problem.ts'
 import { isAmong, printable } from './host.ts'
 
@@ -10,16 +12,12 @@ import { isAmong, printable } from './host.ts'
  */
 export function refuseChange(
   request: Pick<FastifyRequest, 'headers'>,
-  token: { reveal(): string } | undefined,
+  token: AdminToken | undefined,
   hosts: readonly string[],
 ): Problem | undefined {
   const { headers } = request
-  const expected = token?.reveal()
-  if (!expected)
-    return {
-      status: 403,
-      detail: 'Everything that changes something is off: set http.adminToken in the config.',
-    }
+  const expected = expectedToken(token)
+  if (typeof expected !== 'string') return expected
   if (isFromElsewhere(headers['sec-fetch-site']))
     return { status: 403, detail: 'Requests that come from other web pages are refused.' }
   const { origin } = headers
@@ -34,6 +32,26 @@ export function refuseChange(
   if (!sameSecret(shown, expected))
     return { status: 401, detail: 'The token is not the one of http.adminToken.' }
   return undefined
+}
+
+/** A file is read at every use: it may be gone, or empty until somebody has written to it. */
+function expectedToken(token: AdminToken | undefined): string | Problem {
+  const isAmiss = (why: string) => ({
+    status: 503,
+    detail: `Nothing can be changed now: the file of http.adminTokenFile ${why}.`,
+  })
+  try {
+    const text = token?.reveal()
+    if (text) return text
+    return token?.file === undefined ? isOff : isAmiss('is empty')
+  } catch (thrown) {
+    return isAmiss(`cannot be read: ${describeReadError(thrown)}`)
+  }
+}
+
+const isOff: Problem = {
+  status: 403,
+  detail: 'Everything that changes something is off: set http.adminToken in the config.',
 }
 
 /** Whether a request tries a token, be it in another form than we take. */
