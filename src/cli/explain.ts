@@ -6,7 +6,7 @@ import type { ExplanationView } from '../admin/views/delivery-view.ts'
 import { type Alert, parseRow } from '../alert/alert.ts'
 import { property } from '../alert/json/json.ts'
 import { parseJson } from '../alert/json/json-number.ts'
-import { ruleFacts } from '../alert/match/fields.ts'
+import { ruleLookup } from '../alert/match/fields.ts'
 import type { RuleLookup } from '../alert/match/match.ts'
 import { parseMatch } from '../alert/match/match-form.ts'
 import { atOnce } from '../alert/match/turns.ts'
@@ -152,8 +152,7 @@ async function askBridge(url: string | undefined, config: string): Promise<Bridg
 /** The rules that a running bridge knows. */
 export async function rulesOf(daemon: Daemon): Promise<RuleLookup> {
   const { data } = await listPages(daemon, '/api/v1/rules', {})
-  const facts = new Map(rulesAnswer.parse(data).map((row) => [`${row.source}/${row.id}`, ruleFacts(row)]))
-  return (source, ruleId) => facts.get(`${source}/${ruleId}`)
+  return ruleLookup(rulesAnswer.parse(data))
 }
 
 interface BridgeState {

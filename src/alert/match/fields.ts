@@ -51,6 +51,12 @@ export function ruleFacts(row: Readonly<Record<string, unknown>>): RuleFacts {
   return { ...Object.fromEntries(values), ...(cut.length === 0 ? {} : { cut }) } as RuleFacts
 }
 
+/** Finds a rule among these rows of the API, each with its source. */
+export function ruleLookup(rows: readonly Readonly<Record<string, unknown>>[]) {
+  const facts = new Map(rows.map((row) => [`${row['source']}/${row['id']}`, ruleFacts(row)]))
+  return (source: string, ruleId: string) => facts.get(`${source}/${ruleId}`)
+}
+
 /** Whether not all of this field is known. */
 export function isCut(rule: RuleFacts | undefined, field: string): boolean {
   return rule?.cut?.includes(field === 'channel' ? 'channels' : field) ?? false

@@ -1,6 +1,6 @@
 import type { ExplanationView } from '../../admin/views/delivery-view.ts'
 import { type Alert, alertKey, noticeSource, parseRow } from '../../alert/alert.ts'
-import { ruleFacts } from '../../alert/match/fields.ts'
+import { ruleLookup } from '../../alert/match/fields.ts'
 import { inTurns } from '../../alert/match/turns.ts'
 import { route } from '../../alert/route.ts'
 import { openReader } from '../../delivery/records/search.ts'
@@ -28,12 +28,10 @@ export async function explainAlert(
     config.routing.silences.list(atMs),
     config.routing.knownRules(),
   ])
-  const facts = new Map(rules.map((row) => [`${row['source']}/${row['id']}`, ruleFacts(row)]))
   const held = silences.flatMap(({ match, ...rest }) => (match === undefined ? [] : [{ ...rest, match }]))
-  const ruleOf = (source: string, ruleId: string) => facts.get(`${source}/${ruleId}`)
   const ending = new AbortController()
   const tooSlow = setTimeout(() => ending.abort(new UserError(tooSlowText)), comparingMs)
-  const steps = route(alert, routes, { nowMs: atMs, silences: held, ruleOf })
+  const steps = route(alert, routes, { nowMs: atMs, silences: held, ruleOf: ruleLookup(rules) })
   const routing = await inTurns(steps, { readers: true, signal: ending.signal }).finally(() =>
     clearTimeout(tooSlow),
   )

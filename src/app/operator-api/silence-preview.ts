@@ -1,8 +1,7 @@
 import type { SilencePreview } from '../../admin/ports.ts'
 import { type Alert, alertKey, noticeSource, parseRow } from '../../alert/alert.ts'
 import { fromJobData } from '../../alert/job.ts'
-import { ruleFacts } from '../../alert/match/fields.ts'
-import type { RuleLookup } from '../../alert/match/match.ts'
+import { ruleLookup } from '../../alert/match/fields.ts'
 import { parseMatch, type WrittenMatch } from '../../alert/match/match-form.ts'
 import { inTurns } from '../../alert/match/turns.ts'
 import { isSilenced } from '../../alert/silence.ts'
@@ -23,8 +22,7 @@ export async function previewSilence(
   const match = parseMatch(written)
   if (match === undefined) throw new UserError('This is no match.')
   const rules = await within(timeoutMs, 'reading the rules', config.routing.knownRules())
-  const facts = new Map(rules.map((row) => [`${row['source']}/${row['id']}`, ruleFacts(row)]))
-  const ruleOf: RuleLookup = (source, ruleId) => facts.get(`${source}/${ruleId}`)
+  const ruleOf = ruleLookup(rules)
   const ending = new AbortController()
   const sampleOf = async (alert: Alert) =>
     (await inTurns(isSilenced(alert, match, ruleOf), { readers: true, signal: ending.signal }))
