@@ -1,11 +1,10 @@
 import type { AlertStory, DeliveryStory, SinkHold } from '../../admin/views/delivery-view.ts'
 import type { SinkView } from '../../admin/views/status-view.ts'
 import { alertKey, parseRow } from '../../alert/alert.ts'
-import { headlineOf } from '../../alert/text/display.ts'
+import { summaryOf } from '../../delivery/records/job-view.ts'
 import { openReader } from '../../delivery/records/search.ts'
 import { given } from '../../lib/given.ts'
 import { auditMax } from '../../store/operators/audit.ts'
-import type { WithheldRecord } from '../../store/walk/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
 import { readerOptions } from './delivery-search.ts'
 import { deliveryStoryOf, isoOf, isoOrNull } from './views.ts'
@@ -23,7 +22,8 @@ export async function alertStoryOf(
     config.audit.list(auditMax),
     openReader(readerOptions(config)),
   ])
-  const alert = parts[0]?.alert ?? alertOf(source, record)
+  const parsed = record && parseRow(source, record.row)
+  const alert = parts[0]?.alert ?? (parsed?.ok ? summaryOf(parsed.alert) : undefined)
   if (alert === undefined) return undefined
   const orders = new Set(parts.map(({ requestedAtMs }) => requestedAtMs))
   const actions = done.filter(
@@ -67,12 +67,4 @@ export async function withHolds(
 function holdOf(sink: SinkView): [string, SinkHold][] {
   const { name, state, reason, failingSince, nextProbeAt, pausedUntil } = sink
   return state === 'active' ? [] : [[name, { state, reason, failingSince, nextProbeAt, pausedUntil }]]
-}
-
-function alertOf(source: string, record: WithheldRecord | undefined) {
-  const parsed = record && parseRow(source, record.row)
-  if (!parsed?.ok) return undefined
-  const { id, kind, symbol, url, why, ruleIds, firedAt } = parsed.alert
-  const headline = headlineOf(parsed.alert)
-  return { source, id, kind, symbol, headline, url, why, ruleIds, firedAt }
 }

@@ -1,7 +1,7 @@
 import type { DeliveryRow, WithheldCause, WithheldView } from '../../admin/views/delivery-view.ts'
 import { alertOfKey, parseRow } from '../../alert/alert.ts'
 import type { DeliveryJob } from '../../alert/job.ts'
-import { headlineOf } from '../../alert/text/display.ts'
+import { summaryOf } from '../../delivery/records/job-view.ts'
 import type { WithheldEntry, WithheldRecord } from '../../store/walk/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
 import { inList, isoOrNull } from './views.ts'
@@ -45,9 +45,7 @@ export function withheldRowsOf(
 ): DeliveryRow[] {
   const parsed = parseRow(source, row)
   if (!parsed.ok) return []
-  const { id, kind, symbol, url, why, ruleIds, firedAt } = parsed.alert
-  const headline = headlineOf(parsed.alert)
-  const alert = inList({ source, id, kind, symbol, headline, url, why, ruleIds, firedAt })
+  const alert = inList(summaryOf(parsed.alert))
   return held.flatMap((entry) => {
     const { sinks: _, text, ...cause } = withheldView(entry, isLasting)
     const sinks = entry.sinks.length > 0 ? entry.sinks : ['no sink']

@@ -39,6 +39,11 @@ export type AlertSummary = Pick<
   'source' | 'id' | 'kind' | 'symbol' | 'headline' | 'url' | 'why' | 'ruleIds' | 'firedAt'
 >
 
+export function summaryOf(alert: Alert): AlertSummary {
+  const { source, id, kind, symbol, url, why, ruleIds, firedAt } = alert
+  return { source, id, kind, symbol, headline: headlineOf(alert), url, why, ruleIds, firedAt }
+}
+
 export const jobStates = ['waiting', 'active', 'delayed', 'completed', 'failed'] as const
 export type JobState = (typeof jobStates)[number]
 
@@ -62,10 +67,8 @@ export function viewOfJob(sink: string, job: AlertJob, state: JobState, nextAtte
 }
 
 function alertFields(job: Extract<ReturnType<typeof fromJobData>, { ok: true }>['job']) {
-  const { source, id, kind, symbol, url, why, ruleIds, firedAt } = job.alert
-  const headline = headlineOf(job.alert)
   return {
-    alert: { source, id, kind, symbol, headline, url, why, ruleIds, firedAt },
+    alert: summaryOf(job.alert),
     seenAtMs: job.seenAtMs,
     page: job.page ?? 1,
     ...given({ target: job.target, requestedAtMs: job.requestedAtMs, routes: job.routes }),
