@@ -69,7 +69,7 @@ async function change(
     throw new UsageError('Say which: ids, --sink, --reason, --since, or --all.')
   const [count, word] =
     action === 'retry' ? (['retried', 'put back'] as const) : (['dropped', 'dropped'] as const)
-  const body = { ...selection, ...given({ at, dryRun: dryRun || undefined }) }
+  const body = { ...selection, ...given({ at, dryRun }) }
   const done = await carryOut(daemon, { path: `/api/v1/dead-letters/${action}`, body, count })
   if (dryRun) {
     const { handled, sample, unknown } = done
@@ -84,15 +84,10 @@ async function change(
 /** Reads the newest, page by page, and returns a line when there are more. */
 async function listed(
   daemon: Daemon,
-  {
-    sink,
-    since,
-    reason,
-  }: { sink?: string | undefined; since?: string | undefined; reason?: string | undefined },
+  { sink, since, reason }: Options,
   ids: readonly string[],
   wanted: number,
 ): Promise<{ letters: DeadLetterRow[]; more: string[] }> {
-  const query = { sink, since }
   const isMeant = (letter: DeadLetterRow) =>
     (ids.length === 0 || ids.includes(`${letter.source}.${letter.id}`)) &&
     (reason === undefined || letter.reason.startsWith(`${reason}: `) || letter.reason === reason)
@@ -100,7 +95,7 @@ async function listed(
   let meant = 0
   for (let cursor: string | undefined; ; ) {
     const limit = String(reason === undefined ? Math.min(pageMax, wanted - letters.length) : pageMax)
-    const answer = await daemon.get('/api/v1/dead-letters', { ...query, limit, cursor })
+    const answer = await daemon.get('/api/v1/dead-letters', { sink, since, limit, cursor })
     const page = checkedPage<ListPage<DeadLetterRow>>(answer, cursor)
     const found = page.data.filter(isMeant)
     meant += found.length

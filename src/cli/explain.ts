@@ -24,7 +24,7 @@ import { alertOf as alertOfId, UsageError, urlOption } from './arguments/usage.t
 import { connectDaemon, type Daemon, type DaemonOptions } from './client/daemon.ts'
 import { listPages } from './client/list.ts'
 import { namedCommand } from './command-texts.ts'
-import { print, sentence } from './output/output.ts'
+import { print, printJson, sentence } from './output/output.ts'
 
 interface Options extends DaemonOptions {
   readonly source?: string
@@ -72,12 +72,10 @@ export function explainCommand(): Command {
       const atMs = options.at === undefined ? Date.now() : Date.parse(options.at)
       const known = await askBridge(options.url, options.config)
       const routing = atOnce(route(alert, routes, { nowMs: atMs, ...known }))
+      if (options.json) return printJson(shown(alert, routing, atMs))
       const sinks = Object.keys(config.sinks)
       const asked = options.url !== undefined
-      const text = options.json
-        ? asJson(alert, routing, atMs)
-        : explainText({ alert, routing, routes, sinks, atMs, asked })
-      if (options.json) return print(text.trimEnd())
+      const text = explainText({ alert, routing, routes, sinks, atMs, asked })
       print(linesOf(options.utc ? text : localSentences(text, config.display.timeZone)))
     })
 }
@@ -87,7 +85,8 @@ async function printExplained(alert: string, { at, json, source: _, ...options }
   const daemon = connectDaemon({ ...options, ...given({ json }) })
   const answer = await daemon.get(`/api/v1/alerts/${source}/${id}/routes`, given({ at }))
   const { text, ...explained } = (answer as { data: ExplanationView }).data
-  print(json ? JSON.stringify(explained, null, 2) : linesOf(text))
+  if (json) printJson(explained)
+  else print(linesOf(text))
 }
 
 function linesOf(text: string): string {
@@ -171,8 +170,8 @@ const silencesAnswer = z.array(
 )
 const rulesAnswer = z.array(z.looseObject({ source: z.string(), id: z.number() }))
 
-function asJson(alert: Alert, { sinks, decisions }: Routing, atMs: number): string {
+function shown(alert: Alert, { sinks, decisions }: Routing, atMs: number): Omit<ExplanationView, 'text'> {
   const { source, id, kind, symbol, ruleIds } = alert
   const at = new Date(atMs).toISOString()
-  return `${JSON.stringify({ alert: { source, id, kind, symbol, ruleIds }, at, sinks, decisions }, null, 2)}\n`
+  return { alert: { source, id, kind, symbol, ruleIds }, at, sinks, decisions }
 }

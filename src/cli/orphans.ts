@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { DeliveryRow } from '../admin/views/delivery-view.ts'
 import { type OrphanView, orphanKinds } from '../admin/views/orphan-view.ts'
+import { given } from '../lib/given.ts'
 import { countOption, refuseLimit, UsageError } from './arguments/usage.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './client/daemon.ts'
 import { countDefault, listPages } from './client/list.ts'
@@ -42,11 +43,7 @@ export function orphansCommand(): Command {
         refuseLimit(command, action)
         if (name === undefined) throw new UsageError(`Say which: ${action} NAME, as list shows it.`)
         if (action === 'move' && to === undefined) throw new UsageError('Say where: --to NAME.')
-        const body = {
-          ...(kind === undefined ? {} : { kind }),
-          ...(action === 'move' ? { to, ...(retry ? { retry } : {}) } : {}),
-          ...(dryRun ? { dryRun } : {}),
-        }
+        const body = given({ kind, dryRun, ...(action === 'move' ? { to, retry } : {}) })
         const path = `/api/v1/orphans/${encodeURIComponent(name)}/${action}`
         const count = action === 'move' ? 'moved' : 'dropped'
         const done = await carryOut(daemon, { path, body, count, takesAt: false })
@@ -58,7 +55,7 @@ export function orphansCommand(): Command {
         }
         const { handled, stayed, gone, uncounted, at } = done
         if (options.json) printJson({ [count]: handled, ...stayed, gone, uncounted, at })
-        else print(describeDone(done, count) + describeStayed(done.stayed))
+        else print(describeDone(done, count) + describeStayed(stayed))
       },
     )
 }

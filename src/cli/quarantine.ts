@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { QuarantinedRow } from '../admin/views/status-view.ts'
 import { sampleMax } from '../delivery/records/sample.ts'
+import { given } from '../lib/given.ts'
 import { printable } from '../telemetry/printable.ts'
 import { countOption, idsArgument, refuseLimit, UsageError } from './arguments/usage.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './client/daemon.ts'
@@ -26,8 +27,8 @@ export function quarantineCommand(): Command {
     .option('--limit <count>', 'how many to list', countOption('--limit'), countDefault)
     .option('--all', 'with retry and drop: all of them')
     .option('--dry-run', 'with retry and drop: only say how many it would be, and name some')
-    .action(async (action: string, ids: string[], given: Options, command: Command) => {
-      const { source, limit, all, dryRun, ...options } = given
+    .action(async (action: string, ids: string[], order: Options, command: Command) => {
+      const { source, limit, all, dryRun, ...options } = order
       const daemon = connectDaemon(options)
       const rows = async (count?: number) => {
         const { data, more } = await listPages<QuarantinedRow>(
@@ -45,11 +46,7 @@ export function quarantineCommand(): Command {
       if (action !== 'retry' && action !== 'drop')
         throw new UsageError(`"${action}" is no action: expected list, retry or drop.`)
       refuseLimit(command, action)
-      const selection = {
-        ...(source === undefined ? {} : { source }),
-        ...(ids.length === 0 ? {} : { ids }),
-        ...(all ? { all } : {}),
-      }
+      const selection = given({ source, all, ids: ids.length === 0 ? undefined : ids })
       if (Object.keys(selection).length === 0) throw new UsageError('Say which: ids, --source, or --all.')
       if (dryRun) {
         const names = (await rows()).shown.map(idOf)

@@ -37,14 +37,8 @@ export function replayCommand(): Command {
       if ((ids.length === 0) === (since === undefined))
         throw new UsageError('Say which: either ids, or --since.')
       if (until !== undefined && since === undefined) throw new UsageError('--until needs --since.')
-      const span = since === undefined ? { ids } : { since }
-      const end = until === undefined ? {} : { until }
       const daemon = connectDaemon(options)
-      const body = {
-        ...span,
-        ...end,
-        ...given({ sink, at, dryRun: dryRun || undefined }),
-      }
+      const body = given({ ids: since === undefined ? ids : undefined, since, until, sink, at, dryRun })
       const done = await carryOut(daemon, { path: '/api/v1/replay', body, count: 'queued' })
       if (dryRun) {
         const { handled: count, sample, unknown } = done

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { untilSignal } from '../app/signal.ts'
+import { given } from '../lib/given.ts'
 import { tokenProblem } from '../lib/secret.ts'
 import { type Announcement, announcements } from '../sandbox/evaluations.ts'
 import { createSandbox, sandboxToken } from '../sandbox/sandbox.ts'
@@ -65,7 +66,7 @@ async function run(flags: Flags): Promise<void> {
   const stopped = untilSignal(['SIGINT', 'SIGTERM'])
   try {
     const { url, controlUrl } = await sandbox.start()
-    print((flags.json ? toJson(url, controlUrl, flags) : describe(url, controlUrl, flags)).trimEnd())
+    print(flags.json ? toJson(url, controlUrl, flags) : describe(url, controlUrl, flags))
     await stopped
   } finally {
     await sandbox.stop()
@@ -90,12 +91,12 @@ function quoted(text: string): string {
 }
 
 function toJson(url: string, controlUrl: string | undefined, { token }: Flags): string {
-  return `${JSON.stringify({ baseUrl: url, token, ...(controlUrl ? { controlUrl } : {}) })}\n`
+  return JSON.stringify({ baseUrl: url, token, ...given({ controlUrl }) })
 }
 
 function describe(url: string, controlUrl: string | undefined, { token, rate, history }: Flags): string {
   const header = `'Authorization: Bearer ${token.replaceAll("'", "'\\''")}'`
-  const lines = [
+  return [
     `The sandbox serves the Market Data Read API: ${history} alerts so far, ${rate} more to come.`,
     '',
     `  baseUrl: ${url}`,
@@ -107,6 +108,5 @@ function describe(url: string, controlUrl: string | undefined, { token, rate, hi
     '',
     'Ctrl-C stops it. Ids begin at 1 at each start: a bridge that knows alerts of an earlier sandbox takes those of the same',
     'ids for known ones, and sends nothing until they go beyond; give it another dataDir (or redis.prefix).',
-  ]
-  return `${lines.join('\n')}\n`
+  ].join('\n')
 }

@@ -131,13 +131,11 @@ export function matchOf(given: readonly string[]): Record<string, unknown> {
       )
     place[field] = [...(place[field] ?? []), written(operator, value)]
   }
-  const flat = Object.fromEntries(
-    Object.entries(fields).map(([field, values]) => [field, flagOr(field, together(field, values))]),
-  )
-  const flatRule = Object.fromEntries(
-    Object.entries(rule).map(([field, values]) => [field, flagOr(field, together(`rule.${field}`, values))]),
-  )
-  return { ...flat, ...(Object.keys(rule).length === 0 ? {} : { rule: flatRule }) }
+  const flat = (of: typeof fields, prefix: string) =>
+    Object.fromEntries(
+      Object.entries(of).map(([field, values]) => [field, flagOr(field, together(prefix + field, values))]),
+    )
+  return { ...flat(fields, ''), ...(Object.keys(rule).length === 0 ? {} : { rule: flat(rule, 'rule.') }) }
 }
 
 function written(operator: string, value: string): Written {

@@ -15,14 +15,12 @@ export async function listPages<T>(
   path: string,
   query: Readonly<Record<string, string | undefined>>,
   wanted = Number.POSITIVE_INFINITY,
-  show: (count: number) => void = () => {},
 ): Promise<Listed<T>> {
   const data: T[] = []
   for (let cursor: string | undefined; ; ) {
     const limit = String(Math.min(pageMax, wanted - data.length))
     const page = checkedPage<ListPage<T>>(await daemon.get(path, { ...query, limit, cursor }), cursor)
     data.push(...page.data)
-    show(data.length)
     if (!page.cursor) return { data, more: [] }
     if (data.length >= wanted) return { data, more: [cutText(data.length, page.total)] }
     cursor = page.cursor

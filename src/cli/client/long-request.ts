@@ -111,7 +111,7 @@ export function describeDryRun(
   }: Pick<LongRequestResult, 'handled'> & Partial<LongRequestResult>,
   word: string,
 ): string {
-  const such = sample.length === 0 ? '' : `, such as ${sample.slice(0, sampleMax).join(', ')}`
+  const such = sample.length === 0 ? '' : `, such as ${sample.join(', ')}`
   const least = uncounted ? 'at least ' : ''
   return printable(
     `${least}${formatCount(handled)} would be ${word}${such}${unknownText(unknown)}; nothing was changed`,

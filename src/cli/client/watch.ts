@@ -24,11 +24,11 @@ export async function watch(look: () => Promise<void>, everyMs: number, signal: 
 export function untilStopped(): AbortSignal {
   const stop = new AbortController()
   process.stdout.once('error', () => stop.abort())
-  void untilSignal(['SIGTERM', 'SIGINT'], () => {}).then(() => stop.abort())
+  void untilSignal(['SIGTERM', 'SIGINT']).then(() => stop.abort())
   return stop.signal
 }
 
 /** Where it writes to a terminal, each look replaces the last one. */
-export function clearScreen(stream: NodeJS.WriteStream = process.stdout): void {
-  if (stream.isTTY) stream.write('\x1b[H\x1b[2J\x1b[3J')
+export function clearScreen(): void {
+  if (process.stdout.isTTY) process.stdout.write('\x1b[H\x1b[2J\x1b[3J')
 }

@@ -93,8 +93,7 @@ function refuseEndless(file: string, times: readonly number[], unitsPerDay: numb
 async function writePolls(file: string, polls: readonly number[]): Promise<void> {
   const stream = createWriteStream(file)
   try {
-    const opened = once(stream, 'open')
-    await opened
+    await once(stream, 'open')
     const batch = 10_000
     for (let from = 0; from < polls.length; from += batch) {
       const lines = polls.slice(from, from + batch).map((at) => `${new Date(at).toISOString()}\n`)
