@@ -27,8 +27,6 @@ export interface JobView {
   /** Why the last attempt failed, or why the alert was given up on: the reason, a colon, the answer. */
   readonly failure?: string
   readonly nextAttemptAtMs?: number
-  /** When it was acknowledged or given up on. */
-  readonly endedAtMs?: number
   /** When its state last changed. */
   readonly changedAtMs: number
 }
@@ -52,7 +50,6 @@ export function viewOfJob(sink: string, job: AlertJob, state: JobState, nextAtte
   const delivered = state === 'completed' ? parseAttemptRecord(job.returnvalue) : undefined
   // BullMQ keeps the last failure with a job that was acknowledged in the end.
   const failure = state === 'completed' ? undefined : job.failedReason
-  const endedAtMs = state === 'completed' || state === 'failed' ? job.finishedOn : undefined
   return {
     sink,
     jobId: job.id ?? '',
@@ -61,7 +58,7 @@ export function viewOfJob(sink: string, job: AlertJob, state: JobState, nextAtte
     attempts: job.attemptsMade,
     ...(delivered ? { delivered } : {}),
     ...(failure ? { failure } : {}),
-    ...given({ nextAttemptAtMs, endedAtMs }),
+    ...given({ nextAttemptAtMs }),
     changedAtMs: job.finishedOn ?? job.processedOn ?? job.timestamp,
   }
 }
