@@ -4,7 +4,7 @@ import { type ApiRequest, prepareLoose } from './api/request.ts'
 import { type CallOptions, createCaller, type FeedClientOptions } from './caller.ts'
 import type { AnswerOf, EndpointPath, PagePath, ParametersOf } from './endpoints.ts'
 import { FeedError } from './errors.ts'
-import { deliveriesParser, type Parsed, parseRulesPage, type RulesPage } from './wire.ts'
+import { type Parsed, parseDeliveriesPage, parseRulesPage, type RulesPage } from './wire.ts'
 
 export type { Exchange, FeedClientOptions } from './caller.ts'
 
@@ -82,11 +82,11 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
 
   return {
     deliveries: async (page, signal, tokenFingerprint) =>
-      call(requestOf('/api/v1/alerts/deliveries', { query: { page } }), deliveriesParser(source, page), {
-        signal,
-        numbers: 'exact in rows',
-        tokenFingerprint,
-      }),
+      call(
+        requestOf('/api/v1/alerts/deliveries', { query: { page } }),
+        (body) => parseDeliveriesPage(source, page, body),
+        { signal, numbers: 'exact in rows', tokenFingerprint },
+      ),
     rules: async (page, signal) =>
       call(requestOf('/api/v1/alerts', { query: { page } }), (body) => parseRulesPage(page, body), {
         signal,

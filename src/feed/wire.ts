@@ -62,11 +62,6 @@ export async function readJsonBody(
   }
 }
 
-/** Returns the parser of one page of fired alerts. */
-export function deliveriesParser(source: string, asked: number): (body: unknown) => Parsed<FeedPage> {
-  return (body) => parseDeliveriesPage(source, asked, body)
-}
-
 export function parseDeliveriesPage(source: string, asked: number, body: unknown): Parsed<FeedPage> {
   const envelope = parseEnvelope(asked, body)
   if (!envelope.ok) return envelope
