@@ -9,8 +9,8 @@ import { createTally, type Tally } from './tally.ts'
 /**
  * Looks for late rows where walks do not read any more: beneath the head, page after page, with units that would expire
  * unused. A sweep continues where the last one ended; at the end of the feed, or of what `startFrom` includes, the round is
- * done and the next one begins beneath the head. Late rows that it has not reached yet may be missing, as documented, so
- * its depth and age are stored for people to see.
+ * done and the next one begins beneath the head. Late rows that it has not reached yet may be missing, as documented; how deep it
+ * has come is logged.
  */
 export interface SweepOptions extends Pick<PollOptions, 'source' | 'startFrom' | 'processState'> {
   /** Units that this sweep may spend. */
