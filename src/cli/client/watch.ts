@@ -29,6 +29,6 @@ export function untilStopped(): AbortSignal {
 }
 
 /** Where it writes to a terminal, each look replaces the last one. */
-export function clearScreen(): void {
-  if (process.stdout.isTTY) process.stdout.write('\x1b[H\x1b[2J\x1b[3J')
+export function clearScreen(stream: NodeJS.WriteStream = process.stdout): void {
+  if (stream.isTTY) stream.write('\x1b[H\x1b[2J\x1b[3J')
 }
