@@ -82,7 +82,7 @@ export function createRequestSink(
   }
 
   async function post(
-    { readBody: sayMore, expectsJson: speaksJson = false, needsBody = false, plain, ...request }: SinkRequest,
+    { readBody, expectsJson = false, needsBody = false, plain, ...request }: SinkRequest,
     attempt: Attempt,
     helpers: AttemptHelpers,
   ): Promise<ProtocolResult> {
@@ -101,7 +101,7 @@ export function createRequestSink(
         (plain !== undefined && formRefusals.has(early.status)) ||
         helpers.reportEarly(resultOf(early)),
     })
-    return resultOf(reply, speaksJson && isPage(reply.body) ? foreignDetails : sayMore)
+    return resultOf(reply, expectsJson && isPage(reply.body) ? foreignDetails : readBody)
   }
 
   return {
@@ -127,7 +127,7 @@ function foreignDetails(): ResponseDetails {
   return { meaning: 'bad_answer' }
 }
 
-function resultOf(reply: HttpResponse, sayMore?: SinkRequest['readBody']): ProtocolResult {
+function resultOf(reply: HttpResponse, readBody?: SinkRequest['readBody']): ProtocolResult {
   const { status, retryAfterMs, body: text } = reply
-  return { via: 'http', status, retryAfterMs, text, ...sayMore?.(reply) }
+  return { via: 'http', status, retryAfterMs, text, ...readBody?.(reply) }
 }
