@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { type Reading, readings } from '../alert/context.ts'
 import { durationWithin, tokenField } from '../lib/fields.ts'
+import { httpUrlProblem } from '../sinks/common-config.ts'
 import type { StartFrom } from '../walk/scope.ts'
 import { isTimeZone, nearestTimeZone, parseHoliday, parseTimeOfDay } from './calendar.ts'
 import { parseInstant } from './instant.ts'
@@ -205,15 +206,13 @@ export const sourceSchema = z.strictObject({
 })
 
 function parseBaseUrl(text: string, context: z.RefinementCtx): string {
-  const url = URL.parse(text)
   const problem = (message: string): string => {
     context.addIssue({ code: 'custom', message })
     return z.NEVER
   }
-  if (url === null || !['http:', 'https:'].includes(url.protocol))
-    return problem('expected an address that starts with https:// or http://')
-  if (url.username !== '' || url.password !== '')
-    return problem('a user or password does not belong in the address')
+  const refusal = httpUrlProblem(text, { userinfo: false })
+  if (refusal !== undefined) return problem(refusal)
+  const url = new URL(text)
   if (url.search !== '' || url.hash !== '') return problem('expected an address without ? and #')
   const path = url.pathname.replace(/\/+$/, '')
   if (path.endsWith('/api/v1')) return problem('expected the address without /api/v1, which is added to it')
