@@ -10,6 +10,7 @@ import { dropLocks } from '../delivery/queue/queues.ts'
 import type { Tuning } from '../delivery/settings.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { toError, UserError } from '../lib/errors.ts'
+import { given } from '../lib/given.ts'
 import { createDrawer } from '../sinks/chart/drawer.ts'
 import { faultOf, type RedisPair } from '../store/connection/redis.ts'
 import { redisErrorText } from '../store/connection/redis-errors.ts'
@@ -236,7 +237,7 @@ class Bridge implements App {
   #watch({ commands }: RedisPair): void {
     const { log, clock, redisCheckEveryMs: everyMs } = this.#options
     const { prefix } = this.#config.redis
-    const watch = createRedisWatch({ redis: commands, prefix, log, clock, ...(everyMs ? { everyMs } : {}) })
+    const watch = createRedisWatch({ redis: commands, prefix, log, clock, ...given({ everyMs }) })
     this.#redisWatch = watch
     const running = watch.run(this.#stopping.signal)
     this.#teardown.push('redis watch', () => running)
@@ -250,11 +251,7 @@ class Bridge implements App {
     const kept = { processStates: this.#processStates, knownUnits: this.#knownUnits }
     const shared = { metrics: this.metrics, ...kept, drawer }
     const tools = { redis, log, role, clock, refusedReload: () => this.#refusedReload, ...shared }
-    return createRuntime(config, {
-      ...tools,
-      ...(operatorsLookEveryMs ? { operatorsLookEveryMs } : {}),
-      ...(senderTuning ? { senderTuning } : {}),
-    })
+    return createRuntime(config, { ...tools, ...given({ operatorsLookEveryMs, senderTuning }) })
   }
 
   async #listen(): Promise<string> {

@@ -4,6 +4,7 @@ import { sampleAlert, sampleContext } from '../alert/sample.ts'
 import type { Display } from '../alert/text/display.ts'
 import { systemClock } from '../lib/clock.ts'
 import { UserError } from '../lib/errors.ts'
+import { given } from '../lib/given.ts'
 import { createDrawer } from '../sinks/chart/drawer.ts'
 import type { Outcome } from '../sinks/outcome.ts'
 import { createSink, type SinkConfig } from '../sinks/registry.ts'
@@ -86,15 +87,8 @@ const chartWaitMsMax = 10_000
 
 function resultOf(sink: string, target: string | undefined, outcome: Outcome, durationMs: number): Tried {
   const { status, text } = outcome.answer
-  return {
-    sink,
-    ...(target === undefined ? {} : { target }),
-    result: outcome.kind,
-    ...(outcome.kind === 'delivered' ? {} : { reason: outcome.reason }),
-    ...(status === undefined ? {} : { status }),
-    text,
-    durationMs,
-  }
+  const reason = outcome.kind === 'delivered' ? undefined : outcome.reason
+  return { sink, ...given({ target }), result: outcome.kind, ...given({ reason, status }), text, durationMs }
 }
 
 export function describeTried({ sink, target, result, reason, status, text, durationMs }: Tried): string {

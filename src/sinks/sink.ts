@@ -1,5 +1,6 @@
 import type { Alert } from '../alert/alert.ts'
 import type { AlertContext } from '../alert/context.ts'
+import { given } from '../lib/given.ts'
 import type { Outcome } from './outcome.ts'
 
 /**
@@ -55,10 +56,5 @@ export type BatchPlan =
   | { readonly kind: 'digest'; readonly max: number; readonly everyMs: number; readonly timeZone: string }
 
 export function parcelOf(alert: Alert, { heldBack, requestedAtMs, context }: Omit<Parcel, 'alert'>): Parcel {
-  return {
-    alert,
-    ...(heldBack === undefined ? {} : { heldBack }),
-    ...(requestedAtMs === undefined ? {} : { requestedAtMs }),
-    ...(context === undefined ? {} : { context }),
-  }
+  return { alert, ...given({ heldBack, requestedAtMs, context }) }
 }

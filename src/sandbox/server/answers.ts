@@ -1,3 +1,4 @@
+import { given } from '../../lib/given.ts'
 import type { InjectedFault, Shape } from '../faults/faults.ts'
 import { perPage } from '../feed.ts'
 
@@ -93,14 +94,8 @@ const documentedCodes: Readonly<Record<number, string>> = {
 
 function statusReply(fault: Extract<InjectedFault, { kind: 'status' }>): Reply {
   const { status, code = documentedCodes[status] ?? 'server_error', message = 'Declared fault.' } = fault
-  const reply = refusalReply({
-    status,
-    code,
-    message,
-    ...(fault.detail === undefined ? {} : { detail: fault.detail }),
-    ...(fault.retryAfter === undefined ? {} : { retryAfter: fault.retryAfter }),
-  })
-  const { location } = fault
+  const { detail, retryAfter, location } = fault
+  const reply = refusalReply({ status, code, message, ...given({ detail, retryAfter }) })
   const headers = location === undefined ? reply.headers : { ...reply.headers, location }
   return { status, headers, body: fault.body ?? reply.body }
 }

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { isMapping } from '../../alert/json/json.ts'
 import { toError, UserError } from '../../lib/errors.ts'
+import { given } from '../../lib/given.ts'
 import { tokenProblem } from '../../lib/secret.ts'
 import { faultKinds } from '../faults/faults.ts'
 import { parseFault } from '../faults/parse.ts'
@@ -173,12 +174,7 @@ function changeToken(sandbox: Sandbox, { value, scopes, state: named, hasPlan }:
     throw new UserError('scopes must be a list of strings')
   if (hasPlan !== undefined && typeof hasPlan !== 'boolean')
     throw new UserError('hasPlan must be true or false')
-  const token = {
-    value: String(value),
-    ...(scopes === undefined ? {} : { scopes }),
-    ...(state === undefined ? {} : { state }),
-    ...(hasPlan === undefined ? {} : { hasPlan }),
-  }
+  const token = { value: String(value), ...given({ scopes, state, hasPlan }) }
   sandbox.setToken(token)
   return token
 }

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
+import { given } from '../../lib/given.ts'
 import { load } from '../../lib/packages.ts'
 import { onTimeUp } from '../../lib/time-limit.ts'
 import { type AddressGuard, isLoopbackName, withoutBrackets } from '../transport/guard.ts'
@@ -96,10 +97,8 @@ function poolOptions(server: SmtpServer, options: MailerOptions) {
     requireTLS: !server.implicitTls && startTls === 'required',
     ignoreTLS: !server.implicitTls && startTls === 'off',
     tls: { ...options.tls },
-    ...(options.tls.servername === undefined ? {} : { servername: options.tls.servername }),
-    ...(server.name === undefined ? {} : { name: server.name }),
+    ...given({ servername: options.tls.servername, name: server.name, authMethod: server.authMethod }),
     ...(user === undefined || password === undefined ? {} : { auth: { user, pass: password } }),
-    ...(server.authMethod === undefined ? {} : { authMethod: server.authMethod }),
     maxConnections: options.connections,
     maxMessages: messagesAConnection,
     // Once: a pooled connection that the server had dropped before a byte of the message went over it.

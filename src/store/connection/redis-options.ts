@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import type { RedisOptions as DriverOptions, Redis } from 'ioredis'
 import { UserError } from '../../lib/errors.ts'
+import { given } from '../../lib/given.ts'
 import { hostPort } from '../../lib/host-port.ts'
 import type { Secret } from '../../lib/secret.ts'
 import { replyText } from './redis-errors.ts'
@@ -41,7 +42,6 @@ export interface SentinelTarget extends Login {
   readonly name: string
   readonly sentinelUsername?: string
   readonly sentinelPassword?: Secret
-  readonly db?: number
 }
 
 /**
@@ -140,10 +140,7 @@ export const verifiedTls = { rejectUnauthorized: true } as const
 
 /** The login of a target as the driver takes it. */
 export function loginOf({ username, password }: Login): { username?: string; password?: string } {
-  return {
-    ...(username === undefined ? {} : { username }),
-    ...(password === undefined ? {} : { password: password.reveal() }),
-  }
+  return given({ username, password: password?.reveal() })
 }
 
 /** The same for one address by TLS. Throws a UserError where files are named for a connection without. */

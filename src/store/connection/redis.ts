@@ -3,6 +3,7 @@ import { Cluster, Redis } from 'ioredis'
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { formatDuration } from '../../lib/duration.ts'
 import { toError, UserError } from '../../lib/errors.ts'
+import { given } from '../../lib/given.ts'
 import { within } from '../../lib/time-limit.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { openCluster } from './cluster.ts'
@@ -207,18 +208,17 @@ function addressPlace(target: Extract<RedisTarget, { url: unknown }>) {
 }
 
 function sentinelPlace(target: SentinelTarget) {
+  const { sentinels, name, sentinelUsername, sentinelPassword, tls } = target
   return {
-    sentinels: [...target.sentinels],
-    name: target.name,
+    sentinels: [...sentinels],
+    name,
     role: 'master' as const,
     sentinelRetryStrategy: reconnectDelayMs,
     // Else one that hangs is waited for without end, though the next would answer.
     sentinelCommandTimeout: sentinelTimeoutMs,
     ...loginOf(target),
-    ...(target.sentinelUsername === undefined ? {} : { sentinelUsername: target.sentinelUsername }),
-    ...(target.sentinelPassword === undefined ? {} : { sentinelPassword: target.sentinelPassword.reveal() }),
-    ...(target.db === undefined ? {} : { db: target.db }),
-    ...(target.tls ? sentinelTls({ ...target.tls, ...verifiedTls }) : {}),
+    ...given({ sentinelUsername, sentinelPassword: sentinelPassword?.reveal() }),
+    ...(tls ? sentinelTls({ ...tls, ...verifiedTls }) : {}),
   }
 }
 
