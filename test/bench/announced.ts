@@ -18,6 +18,8 @@ interface AnnouncedHistory {
   readonly movesOnDay?: number
   /** What the clock of a row says that can be read at an instant; the instant itself where left out. */
   readonly datedMs?: (readableMs: number, index: number) => number
+  /** Alerts are published between so many seconds after an evaluation, in place of 1 to 20. */
+  readonly delaySeconds?: readonly [number, number]
   /** From this day on, what is announced is wrong. */
   readonly wrongFromDay?: number
   /** Alerts of a rule that announces nothing: so many a day, at random ones of marks that lie so many seconds apart. */
@@ -129,11 +131,18 @@ function sandboxRules({ how, seed, days, ...changes }: AnnouncedHistory, startMs
   const real = createEvaluations(rules, how === 'unread' ? 'null' : how, seed)
   const wrong = createEvaluations(rules, 'wrong', seed)
   const movesMs = startMs + (changes.movesOnDay ?? Number.POSITIVE_INFINITY) * dayMs
+  const laterMs = (delayMs: number) => {
+    if (!changes.delaySeconds) return 0
+    const [least, most] = changes.delaySeconds
+    return 1_000 * least + ((delayMs - 1_000) / 19) * (most - least) - delayMs
+  }
   const wrongMs = startMs + (changes.wrongFromDay ?? Number.POSITIVE_INFINITY) * dayMs
   const fired = real
     .between(startMs, startMs + days * dayMs)
-    .flatMap(({ ruleId, publishedMs }) =>
-      publishedMs === undefined ? [] : [{ ruleId, atMs: Math.floor(publishedMs) }],
+    .flatMap(({ ruleId, atMs, publishedMs }) =>
+      publishedMs === undefined
+        ? []
+        : [{ ruleId, atMs: Math.floor(publishedMs + laterMs(publishedMs - atMs)) }],
     )
     .map(({ ruleId, atMs }) => ({ ruleId, atMs: atMs >= movesMs ? atMs + movedMs : atMs }))
     .concat(onMarks(changes.others, seed, startMs, days))

@@ -128,6 +128,16 @@ describe('announced evaluations', () => {
     expect(days[2]).toBeLessThan(0.15)
   })
 
+  it.each([1, 2])(
+    'are not followed where half of the alerts come just beyond the minute that is looked at (seed %d)',
+    (seed) => {
+      const history = { seed, days: 4, unitsPerDay: 2_000, delaySeconds: [58, 62] } as const
+      const { mean, followed } = simulateAnnounced({ ...history, how: 'true' })
+      expect(followed).not.toContain(true)
+      expect(mean).toBeLessThanOrEqual(simulateAnnounced({ ...history, how: 'unread' }).mean + 0.02)
+    },
+  )
+
   it('that were true and become wrong are dropped', () => {
     const { followed } = simulateAnnounced({
       how: 'true',
