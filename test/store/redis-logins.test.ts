@@ -124,6 +124,31 @@ it('a login that Redis refuses while the bridge runs is named by readiness and o
   await until('it is ready again', async () => (await readiness(url)) === 'ok')
 })
 
+it('a login that a cluster refuses while the bridge runs is named once by the log, too', async () => {
+  const { port, flags } = await clusterPorts()
+  const server = await started([...flags, '--cluster-announce-ip', '127.0.0.1', ...tcp(port)])
+  const admin = server.client()
+  await giveSlots(admin)
+  await vi.waitFor(async () => expect(await admin.cluster('INFO')).toContain('cluster_state:ok'), soon)
+  const grant = (password: string) =>
+    admin.call('ACL', 'SETUSER', 'bridge', 'reset', 'on', `>${password}`, '~*', '&*', '+@all')
+  await grant('pw')
+  const captured = captureLog()
+  const target = { cluster: [`redis://bridge:pw@127.0.0.1:${port}`] }
+  const client = connectRedis({ target, profile: 'commands' }, captured.log)
+  onTestFinished(() => client.disconnect())
+  await waitForRedis(client, { log: captured.log, signal: AbortSignal.timeout(10_000) })
+  await grant('another')
+  await admin.call('CLIENT', 'KILL', 'USER', 'bridge')
+  const refused = () => captured.with('Redis refuses the connection')
+  await vi.waitFor(() => expect(refused()).not.toEqual([]), soon)
+  await grant('pw')
+  await vi.waitFor(() => expect(captured.with('Redis is back')).toHaveLength(1), soon)
+  expect(refused()).toEqual([
+    expect.objectContaining({ level: 'warn', reason: expect.stringMatching(/^WRONGPASS/) }),
+  ])
+})
+
 describe('a database of its own', () => {
   it('that this Redis does not have ends the start with that reason', async () => {
     const server = await started(['--databases', '2'])

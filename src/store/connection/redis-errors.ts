@@ -15,12 +15,22 @@ export const notConnectedText = 'not connected'
 
 /** What a person may read of an error from Redis: never the arguments of a command (a password, a job). */
 export function redisErrorText(thrown: unknown): string {
-  const error = toError(thrown)
-  const cause = 'lastNodeError' in error ? toError(error.lastNodeError) : error
+  const cause = causeOf(thrown)
   if (notConnected.test(cause.message)) return notConnectedText
   if (noAnswer.test(cause.message)) return 'no answer in time'
   const [text] = replyText(sentinelText(cause.message) ?? cause.message).split(/, with args beginning with/i)
   return text?.slice(0, 200) || cause.name
+}
+
+/** Whether Redis itself said it. */
+export function isReply(thrown: unknown): boolean {
+  return causeOf(thrown).name === 'ReplyError'
+}
+
+/** Of a cluster what its last node said. */
+function causeOf(thrown: unknown): Error {
+  const error = toError(thrown)
+  return 'lastNodeError' in error ? toError(error.lastNodeError) : error
 }
 
 /**

@@ -7,7 +7,7 @@ import { given } from '../../lib/given.ts'
 import { within } from '../../lib/time-limit.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { openCluster } from './cluster.ts'
-import { isRedisAway, notConnectedText, redisErrorText } from './redis-errors.ts'
+import { isRedisAway, isReply, notConnectedText, redisErrorText } from './redis-errors.ts'
 import {
   describeTarget,
   driverOptions,
@@ -255,9 +255,9 @@ function reportOutages(redis: RedisClient, log: Logger, profile: RedisProfile): 
     lastError = error
     const reason = redisErrorText(error)
     faults.set(redis, reason)
-    const said = error.message === loadingText ? 'Redis loads its data' : 'Redis refuses the connection'
+    const said = reason === loadingText ? 'Redis loads its data' : 'Redis refuses the connection'
     // Why it was cut may be known only when it is made anew: the login was changed. The log says that, too, and once.
-    if (sinceMs === undefined || isRefused || error.name !== 'ReplyError') return
+    if (sinceMs === undefined || isRefused || !isReply(error)) return
     isRefused = true
     log[level]({ reason }, said)
   })
