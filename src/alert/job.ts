@@ -39,6 +39,14 @@ export interface StoredJob {
   readonly data: JobData
 }
 
+/** A job for each of these targets of its sink; without them, for its single one. */
+export function forTargets(
+  job: Omit<DeliveryJob, 'target'>,
+  targets: readonly DeliveryJob['target'][] = [undefined],
+): DeliveryJob[] {
+  return targets.map((target) => (target === undefined ? job : { ...job, target }))
+}
+
 export function storedJob(job: DeliveryJob): StoredJob {
   const tag = targetTag(job.target)
   return { id: jobId(job.alert, tag), tag, data: toJobData(job) }

@@ -1,7 +1,7 @@
 import type { Alert } from '../alert/alert.ts'
 import type { Assign, Assignment } from '../alert/assignment.ts'
 import { doubtOf } from '../alert/fired-at.ts'
-import { type DeliveryJob, firedMsOf } from '../alert/job.ts'
+import { type DeliveryJob, firedMsOf, forTargets } from '../alert/job.ts'
 import { type Quarantined, rawOf } from '../store/walk/quarantine.ts'
 import type { RowLookup } from '../store/walk/walk-state.ts'
 import type { FeedPage, FeedRow } from '../walk/page.ts'
@@ -100,15 +100,17 @@ export function jobsOf(
 ): DeliveryJob[] {
   return alerts.flatMap((alert, index) =>
     (assignments[index]?.sinks ?? []).flatMap(({ sink, routes, heldBack }) =>
-      (targets.get(sink) ?? [undefined]).map((target) => ({
-        sink,
-        alert,
-        routes,
-        ...seen,
-        ...(firedMsOf({ alert, ...seen }) < createdMs - historyMsMin ? { isHistory: true } : {}),
-        ...(target === undefined ? {} : { target }),
-        ...(heldBack === undefined ? {} : { heldBack }),
-      })),
+      forTargets(
+        {
+          sink,
+          alert,
+          routes,
+          ...seen,
+          ...(firedMsOf({ alert, ...seen }) < createdMs - historyMsMin ? { isHistory: true } : {}),
+          ...(heldBack === undefined ? {} : { heldBack }),
+        },
+        targets.get(sink),
+      ),
     ),
   )
 }

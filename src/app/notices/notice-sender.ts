@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { localSentences } from '../../admin/own-instants.ts'
 import { noticeSource, parseRow } from '../../alert/alert.ts'
+import { forTargets } from '../../alert/job.ts'
 import type { SinkQueues } from '../../delivery/queue/queues.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { isRedisAway } from '../../store/connection/redis-errors.ts'
@@ -36,13 +37,7 @@ export function noticeSender({ active, store, log }: NoticeSenderOptions) {
     // An operator may have left the config meanwhile.
     const { operators, queues, targets } = active()
     const receivers = operators.filter((sink) => sink !== subject)
-    const jobsOf = (sink: string) =>
-      (targets.get(sink) ?? [undefined]).map((target) => ({
-        sink,
-        alert,
-        seenAtMs: madeAtMs(id),
-        ...(target === undefined ? {} : { target }),
-      }))
+    const jobsOf = (sink: string) => forTargets({ sink, alert, seenAtMs: madeAtMs(id) }, targets.get(sink))
     const done = queued.get(id) ?? new Set()
     await allOf(
       receivers

@@ -1,6 +1,6 @@
 import type { DeliveryRow, WithheldCause, WithheldView } from '../../admin/views/delivery-view.ts'
 import { alertOfKey, parseRow } from '../../alert/alert.ts'
-import type { DeliveryJob } from '../../alert/job.ts'
+import { type DeliveryJob, forTargets } from '../../alert/job.ts'
 import { summaryOf } from '../../delivery/records/job-view.ts'
 import type { WithheldEntry, WithheldRecord } from '../../store/walk/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
@@ -106,14 +106,8 @@ function jobsOf(
 ): DeliveryJob[] {
   const parsed = parseRow(source, row)
   if (!parsed.ok) return []
-  const { alert } = parsed
-  return (config.targets.get(sink) ?? [undefined]).map((target) => ({
-    sink,
-    alert,
-    seenAtMs,
-    requestedAtMs: nowMs,
-    ...(target === undefined ? {} : { target }),
-  }))
+  const job = { sink, alert: parsed.alert, seenAtMs, requestedAtMs: nowMs }
+  return forTargets(job, config.targets.get(sink))
 }
 
 function textOf({ route, reason, silence, until, comment }: WithheldCause): string {

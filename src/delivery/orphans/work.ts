@@ -1,4 +1,4 @@
-import { type DeliveryJob, fromJobData, storedJob } from '../../alert/job.ts'
+import { type DeliveryJob, forTargets, fromJobData, storedJob } from '../../alert/job.ts'
 import { droppedName } from '../../store/keys.ts'
 import { droppedLimits } from '../queue/dropped-jobs.ts'
 import { createJobFields } from '../queue/job-fields.ts'
@@ -125,7 +125,7 @@ export function copiesOf(job: DeliveryJob, sink: string, { targets }: PortionOpt
   const { target: before, ...rest } = job
   const all = targets.get(sink) ?? [undefined]
   const own = before !== undefined && all.includes(before) ? [before] : all
-  return own.map((target) => ({ ...rest, sink, ...(target === undefined ? {} : { target }) }))
+  return forTargets({ ...rest, sink }, own)
 }
 
 function asThere(fate: MoveResult): MoveResult {

@@ -1,4 +1,4 @@
-import { type DeliveryJob, storedJob } from '../../alert/job.ts'
+import { type DeliveryJob, forTargets, storedJob } from '../../alert/job.ts'
 import type { RedisClient } from '../../store/connection/redis.ts'
 import { sinkNamesKey } from '../../store/keys.ts'
 import { moveWaitingScript } from '../orphans/scripts.ts'
@@ -15,7 +15,7 @@ export function replacementsOf(
 ): DeliveryJob[] | undefined {
   const single = targets.includes(undefined)
   if (single === (target === undefined)) return undefined
-  return targets.map((each) => (each === undefined ? rest : { ...rest, target: each }))
+  return forTargets(rest, targets)
 }
 
 export interface JobReplacement {
