@@ -148,7 +148,7 @@ const rows = z
 
 function rowsOf(body: unknown) {
   const { ids, source } = rows.parse(body ?? {})
-  return { ...(ids ? { ids } : {}), ...(source === undefined ? {} : { source }) }
+  return given({ ids, source })
 }
 
 const replay = z.union(

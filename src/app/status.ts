@@ -46,7 +46,6 @@ export async function readStatus(deps: StatusDeps): Promise<RuntimeStatus> {
   const configured = [...valuesOf(active.sources).values()]
   const { detectionLag, deliveryLag } = tools.metrics
   const [detected, delivered] = [await lagsBy(detectionLag, 'source'), await lagsBy(deliveryLag, 'sink')]
-  const sinkNames = [...valuesOf(active.sinks).keys()]
   const breakerStore = createBreakerStore(tools.redis.commands, active.config.redis.prefix)
   const [
     queues = [],
@@ -66,7 +65,7 @@ export async function readStatus(deps: StatusDeps): Promise<RuntimeStatus> {
     ask('what was left behind', () => orphanService.list()),
     ask('the processes', () => orphanService.processes()),
     ask('the pauses', () => deps.pauses.list()),
-    ask('the breakers', () => breakerStore.readAll(sinkNames)),
+    ask('the breakers', () => breakerStore.readAll([...active.sinks.keys()])),
     Promise.all(configured.map((source) => viewOf(source, detected.get(source.name) ?? null, deps))),
   ])
   const sinks = [...valuesOf(active.sinks)].map(([name, { sink }], at) => {

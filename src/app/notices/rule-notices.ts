@@ -29,8 +29,9 @@ export function ruleNews(
   { silent, ids, isWhole }: RulesReport,
 ): RuleNews | undefined {
   const [read, dead] = [new Set(ids), new Map(silent.map((rule) => [rule.id, rule]))]
-  const over = Object.entries(reported).filter(([id]) => !dead.has(id) && (isWhole || read.has(id)))
-  const known = Object.entries(reported).filter(([id]) => dead.has(id) || !(isWhole || read.has(id)))
+  const isOver = (id: string) => !dead.has(id) && (isWhole || read.has(id))
+  const over = Object.entries(reported).filter(([id]) => isOver(id))
+  const known = Object.entries(reported).filter(([id]) => !isOver(id))
   const begun = silent
     .filter(({ id }) => !Object.hasOwn(reported, id))
     .slice(0, Math.max(0, reportedMax - known.length))

@@ -29,8 +29,8 @@ export function quarantinePort(sources: readonly QuarantineOwner[]): QuarantineP
     return owners
   }
   return {
-    async list({ limit, source }) {
-      const rows = ownersIn(source === undefined ? {} : { source }).map(async ({ name, quarantine }) => {
+    async list({ limit, ...selection }) {
+      const rows = ownersIn(selection).map(async ({ name, quarantine }) => {
         const found = await quarantine.list(limit)
         return found.map((each) => quarantinedRowOf(name, each))
       })
