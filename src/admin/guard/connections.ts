@@ -53,8 +53,10 @@ export function limitConnections(
   server.on('connection', (socket: Socket) => {
     const connection = { socket, order: ++orders }
     open.set(socket, connection)
-    isAccepting = true
-    if (waiting.size > 0) waiting.add(connection)
+    if (waiting.size > 0) {
+      isAccepting = true
+      waiting.add(connection)
+    }
     socket.once('close', () => close(connection))
     // Node.js does so where it begins to read, and after each answer.
     socket.on('resume', () => {
