@@ -108,11 +108,18 @@ export function supplement(redis: Redis): Redis {
  * over: it would go on in database 0. Such a connection, and each copy of it, is made anew until it has its own database.
  */
 function keepToDatabase(redis: Redis): Redis {
-  redis.on('error', (error: Error & { command?: { name: string } }) => {
-    if (error.command?.name === 'select') redis.stream.destroy(error)
+  return eachCopy(redis, (each) => {
+    each.on('error', (error: Error & { command?: { name: string } }) => {
+      if (error.command?.name === 'select') each.stream.destroy(error)
+    })
   })
+}
+
+/** Prepares a connection, and those that are copied from it: BullMQ makes copies by its own rules. */
+export function eachCopy(redis: Redis, prepare: (redis: Redis) => void): Redis {
+  prepare(redis)
   const copy = redis.duplicate.bind(redis)
-  redis.duplicate = (options) => keepToDatabase(copy(options))
+  redis.duplicate = (options) => eachCopy(copy(options), prepare)
   return redis
 }
 

@@ -11,6 +11,7 @@ import { isRedisAway, isReply, notConnectedText, redisErrorText } from './redis-
 import {
   describeTarget,
   driverOptions,
+  eachCopy,
   enableOfflineQueue,
   loadingText,
   loginOf,
@@ -89,7 +90,7 @@ export function keepTogether({ commands, blocking }: RedisPair): void {
     // Not `disconnect`, which waits 2 s for the farewell of a server that hangs.
     if (commands.status === 'ready' && placeOf(redis) !== placeOf(commands)) redis.stream.destroy()
   }
-  const follow = (redis: Redis): Redis => {
+  eachCopy(blocking, (redis) => {
     let returnsBefore = returns
     redis.on('connecting', () => {
       returnsBefore = returns
@@ -100,11 +101,7 @@ export function keepTogether({ commands, blocking }: RedisPair): void {
       if (returnsBefore !== returns) cutElsewhere(redis)
     })
     redis.on('close', () => connected.delete(redis))
-    const copy = redis.duplicate.bind(redis)
-    redis.duplicate = (options) => follow(copy(options))
-    return redis
-  }
-  follow(blocking)
+  })
   commands.on('ready', () => {
     returns += 1
     for (const redis of connected) cutElsewhere(redis)
