@@ -21,7 +21,7 @@ export function refused(mistakes: readonly Mistake[], hidden: readonly Secret[] 
   } as const
 }
 
-export function concealMistake(mistake: Mistake, hidden: readonly Secret[] = []): Mistake {
+export function concealMistake(mistake: Mistake, hidden: readonly Secret[]): Mistake {
   const { found, message, remedy } = mistake
   return {
     ...mistake,

@@ -9,7 +9,7 @@ import { type Lease, LeaseLost } from '../store/source/lease.ts'
 import type { Metrics, Purpose } from '../telemetry/metrics.ts'
 import { type CountedUnits, type GrantedBudget, spentBefore } from './budget.ts'
 import type { Stopped } from './next-poll.ts'
-import type { PollerDeps, PollerLimits, ReadPage } from './settings.ts'
+import { type PollerDeps, type PollerLimits, pauses, type ReadPage } from './settings.ts'
 
 /**
  * Reads one page for a walk: checks the lease, reserves the unit, makes the call, and stores a 429 for every replica. Makes
@@ -148,12 +148,10 @@ export function hasOtherToken(
 
 /**
  * Runs `work` with a reader; a shutdown ends it at the next page, the call under way after `drainTimeoutMs`, and what is compared
- * after `compareTimeoutMs`: so does a lost lease, at once.
+ * after `pauses.compareMs`: so does a lost lease, at once.
  */
 export async function withReader<T>(
-  deps: ReaderDeps & {
-    readonly limits: { readonly drainTimeoutMs: number; readonly compareTimeoutMs: number }
-  },
+  deps: ReaderDeps & { readonly limits: { readonly drainTimeoutMs: number } },
   reading: ReaderLimits & {
     readonly signal: AbortSignal
     readonly onCall: () => void
@@ -162,7 +160,7 @@ export async function withReader<T>(
 ): Promise<T> {
   const { lease, keptForHead, walkRestUntilMs, signal, onCall } = reading
   const drain = abortAfter(signal, deps.limits.drainTimeoutMs)
-  const comparing = abortAfter(signal, deps.limits.compareTimeoutMs)
+  const comparing = abortAfter(signal, pauses.compareMs)
   const reader = createPageReader(
     deps,
     { lease, keptForHead, walkRestUntilMs },

@@ -18,7 +18,7 @@ export interface Poller {
   readonly source: string
   /**
    * Resolves some time after the signal aborts: the page under way is finished first, within `drainTimeoutMs` for its call and
-   * `compareTimeoutMs` for its comparisons. Never rejects; whatever goes wrong inside is logged and tried again.
+   * `pauses.compareMs` for its comparisons. Never rejects; whatever goes wrong inside is logged and tried again.
    */
   run(signal: AbortSignal): Promise<void>
   /** What this process knows; where another replica polls, the status in Redis is newer. */
@@ -95,8 +95,6 @@ export interface PollerLimits {
   readonly leaseTtlMs?: number
   /** How long the page under way may still take after the signal aborted. */
   readonly drainTimeoutMs?: number
-  /** How long its rows may still be compared with patterns then. */
-  readonly compareTimeoutMs?: number
   /** How often a source is tried whose token or feed a person must correct. */
   readonly stoppedIntervalMs?: number
   /** How often the queues are checked while they are too full. */
@@ -109,6 +107,8 @@ export interface PollerLimits {
 export const pauses = {
   restartMsMax: 60_000,
   redisMs: 1_000,
+  /** How long the rows of the page under way may still be compared with patterns after the signal aborted. */
+  compareMs: 1_000,
   /** A long wait checks this often whether a person asked for something, the clock was set, or Redis is away. */
   lookUpMs: 10_000,
 } as const
@@ -120,7 +120,6 @@ export function withDefaults(limits: PollerLimits): Required<PollerLimits> {
     rulesShare: 0,
     leaseTtlMs,
     drainTimeoutMs: 10_000,
-    compareTimeoutMs: 1_000,
     stoppedIntervalMs: 5 * 60_000,
     backpressureIntervalMs: 5_000,
     restartDelayMs: 5_000,

@@ -5,7 +5,6 @@ import { nextMidnight, type ResetZone } from './limits.ts'
 import type { SandboxToken } from './server/decide-call.ts'
 
 export interface SandboxOptions {
-  readonly host?: string
   /** 0: a free one. */
   readonly port?: number
   /** Opens the control port, always on loopback; 0: a free one. */
@@ -45,7 +44,6 @@ export function withDefaults(options: SandboxOptions) {
   const { resets = 'Asia/Tehran', seed = 1, evaluations } = options
   const generator = options.generator ?? createGenerator(seed)
   return {
-    host: options.host ?? '127.0.0.1',
     port: options.port ?? 0,
     controlPort: options.controlPort,
     pathPrefix: options.pathPrefix ?? '',

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { closeServer, listen, readBody } from './server/http.ts'
+import { closeServer, listen, loopback, readBody } from './server/http.ts'
 
 /**
  * The receivers of the demo: a webhook receiver that checks signatures, a Slack-like receiver and an SMTP server, all on
@@ -25,8 +25,6 @@ export interface Arrival {
   readonly atMs: number
 }
 
-const host = '127.0.0.1'
-
 export async function startReceivers(
   secret: string,
   onArrival: (arrival: Arrival) => void,
@@ -49,13 +47,11 @@ export async function startReceivers(
     })
   })
   const smtp = await startSmtp(onArrival)
-  const [webhookPort, slackPort] = await Promise.all(
-    [webhook, slack].map((server) => listen(server, host, 0)),
-  )
+  const [webhookPort, slackPort] = await Promise.all([webhook, slack].map((server) => listen(server, 0)))
   return {
-    webhookUrl: `http://${host}:${webhookPort}/alerts`,
-    slackUrl: `http://${host}:${slackPort}/services/T000/B000/demo`,
-    smtpUrl: `smtp://${host}:${smtp.port}`,
+    webhookUrl: `http://${loopback}:${webhookPort}/alerts`,
+    slackUrl: `http://${loopback}:${slackPort}/services/T000/B000/demo`,
+    smtpUrl: `smtp://${loopback}:${smtp.port}`,
     async stop() {
       await Promise.all([closeServer(webhook), closeServer(slack), smtp.stop()])
     },
@@ -94,7 +90,7 @@ async function startSmtp(onArrival: (arrival: Arrival) => void) {
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(0, host, resolve)
+    server.listen(0, loopback, resolve)
   })
   return {
     port: (server.server.address() as AddressInfo).port,

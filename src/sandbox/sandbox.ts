@@ -7,7 +7,7 @@ import { type SandboxOptions, type Settings, withDefaults } from './options.ts'
 import { type ApiDelivery, type ApiRule, isApiDelivery } from './rows.ts'
 import { createControl } from './server/control.ts'
 import type { SandboxToken, TokenState } from './server/decide-call.ts'
-import { closeServer, listen } from './server/http.ts'
+import { closeServer, listen, loopback } from './server/http.ts'
 import { type Entry, serve } from './server/serve.ts'
 import type { Sandbox, SandboxRequest } from './server/surface.ts'
 
@@ -43,18 +43,18 @@ class HttpSandbox implements Sandbox {
   }
 
   async start() {
-    const { host, controlPort, pathPrefix, ratePerMinute } = this.#settings
+    const { controlPort, pathPrefix, ratePerMinute } = this.#settings
     this.#life = new AbortController()
     const server = createServer((request, response) => void serve(request, response, this.#context()))
     this.#servers = [server]
-    this.#port = await listen(server, host, this.#port)
-    const url = `http://${host}:${this.#port}${pathPrefix}`
+    this.#port = await listen(server, this.#port)
+    const url = `http://${loopback}:${this.#port}${pathPrefix}`
     this.setRate(ratePerMinute)
     this.#evaluate()
     if (controlPort === undefined) return { url }
     const control = createControl(this)
     this.#servers.push(control)
-    return { url, controlUrl: `http://127.0.0.1:${await listen(control, '127.0.0.1', controlPort)}` }
+    return { url, controlUrl: `http://${loopback}:${await listen(control, controlPort)}` }
   }
 
   async stop() {

@@ -24,13 +24,12 @@ interface OrphanWatchOptions {
   onNone(name: OrphanName): void
   readonly clock: Clock
   readonly log: Logger
-  readonly lookEveryMs?: number
 }
 
 type OrphanName = Pick<OrphanView, 'kind' | 'name'>
 
 export function createOrphanWatch(options: OrphanWatchOptions): OrphanWatch {
-  const { named, onFound, onNone, clock, log, lookEveryMs = 5_000 } = options
+  const { named, onFound, onNone, clock, log } = options
   let found: readonly OrphanView[] = []
   let isNew = true
   let wake = new AbortController()
@@ -63,6 +62,8 @@ export function createOrphanWatch(options: OrphanWatchOptions): OrphanWatch {
     },
   }
 }
+
+const lookEveryMs = 5_000
 
 function isSame(a: OrphanName, b: OrphanName): boolean {
   return a.kind === b.kind && a.name === b.name

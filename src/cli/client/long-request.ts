@@ -44,11 +44,7 @@ interface LongRequest {
  * and is answered as before where it had ended. So when the bridge is away for a moment, this waits for it; when it stays away,
  * the error says what was done and how to go on.
  */
-export async function carryOut(
-  daemon: Daemon,
-  order: LongRequest,
-  patienceMs = 35_000,
-): Promise<LongRequestResult> {
+export async function carryOut(daemon: Daemon, order: LongRequest): Promise<LongRequestResult> {
   const { path, body, count } = order
   const total = { handled: 0, gone: 0, looked: 0, unknown: [] as string[] }
   const stayed = { there: 0, busy: 0, unreadable: 0 }
@@ -62,7 +58,7 @@ export async function carryOut(
     for (let standstills = 0; answer.cursor !== null; ) {
       bar.show(total.looked, answer.total)
       const { cursor } = answer
-      const sent = await retryWhileAway(patienceMs, daemon, path, { ...body, cursor })
+      const sent = await retryWhileAway(daemon, path, { ...body, cursor })
       answer = checked(sent.answer)
       uncounted ||= sent.uncounted
       standstills = answer.looked === 0 && answer.cursor === cursor ? standstills + 1 : 0
@@ -154,10 +150,10 @@ interface Answer extends Partial<NotHandled> {
 }
 
 const askEveryMs = 500
+const patienceMs = 35_000
 
 /** `uncounted`: a part of it was done by a request whose answer nobody has. */
 async function retryWhileAway(
-  patienceMs: number,
   daemon: Daemon,
   path: string,
   portion: Readonly<Record<string, unknown>>,

@@ -174,7 +174,7 @@ export class Lane {
   }
 
   /** `sends: false`: other processes do, and this one only looks whether they do. */
-  start({ sends }: { sends: boolean } = { sends: true }): void {
+  start({ sends }: { sends: boolean }): void {
     if (sends) {
       void this.#staleDelays.look()
       this.#workers.open()

@@ -130,16 +130,16 @@ export const ownership = z.looseObject({
 export const treeLevelsMax = 32
 
 /**
- * Cuts, in place, what is deeper than `levelsMax` from the trees of an ownership answer, and sets the record's own
+ * Cuts, in place, what is deeper than `treeLevelsMax` from the trees of an ownership answer, and sets the record's own
  * `treeTruncated`. Iterative, since JSON may nest deeper than recursion can go.
  */
-export function cutTrees(body: unknown, levelsMax = treeLevelsMax): void {
+export function cutTrees(body: unknown): void {
   const data = property(body, 'data')
   for (const each of Array.isArray(data) ? data : [data]) {
     let level: readonly unknown[] = listOf(each, 'tree')
     for (let depth = 1; level.length > 0; depth += 1) {
       const inner = level.flatMap((node) => listOf(node, 'children'))
-      if (depth >= levelsMax && inner.length > 0) {
+      if (depth >= treeLevelsMax && inner.length > 0) {
         for (const node of level) if (isObject(node)) Reflect.set(node, 'children', [])
         if (isObject(each)) Reflect.set(each, 'treeTruncated', true)
         break

@@ -1,15 +1,17 @@
 import type { IncomingMessage, Server } from 'node:http'
 import { errorCode, toError, UserError } from '../../lib/errors.ts'
 
-/** Listens and returns the port; throws a UserError where the port cannot be used. */
-export function listen(server: Server, host: string, port: number): Promise<number> {
+export const loopback = '127.0.0.1'
+
+/** Listens on loopback and returns the port; throws a UserError where the port cannot be used. */
+export function listen(server: Server, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', (error) => {
       const taken =
         errorCode(error) === 'EADDRINUSE' ? 'something else listens there' : toError(error).message
-      reject(new UserError(`cannot listen on ${host}:${port}: ${taken}`))
+      reject(new UserError(`cannot listen on ${loopback}:${port}: ${taken}`))
     })
-    server.listen(port, host, () => {
+    server.listen(port, loopback, () => {
       const address = server.address()
       resolve(typeof address === 'object' && address ? address.port : port)
     })

@@ -20,7 +20,6 @@ export interface DrawerOptions {
   /** The longest that a message waits for its chart. */
   readonly waitMsMax?: number | undefined
   readonly stuckMs?: number
-  readonly restMs?: number
   readonly idleMs?: number
 }
 
@@ -152,7 +151,7 @@ class ThreadDrawer implements Drawer {
   }
 
   #rest(reason: string): void {
-    this.#restsUntilMs = performance.now() + (this.#options.restMs ?? restMsDefault)
+    this.#restsUntilMs = performance.now() + restMs
     if (!this.#closed) this.#options.onFault?.(reason)
   }
 
@@ -187,7 +186,7 @@ class ThreadDrawer implements Drawer {
 
 const waitMsMaxDefault = 1_000
 const stuckMsDefault = 10_000
-const restMsDefault = 300_000
+const restMs = 300_000
 /**
  * The library's pictures, of 1.6 MB each, stay in memory until V8 collects, and V8 does not see how large they are: after so
  * many orders the next thread takes over, and this one ends with its last. Without that, 600 charts, eight at a time, took a

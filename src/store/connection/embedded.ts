@@ -31,8 +31,6 @@ export interface EmbeddedRedis {
 interface EmbeddedOptions {
   readonly dataDir: string
   readonly log: Logger
-  /** The server program; found in PATH when left out. */
-  readonly binary?: string
   readonly clock?: Clock
   /** A bridge asks an `api` command that holds the directory to end, and waits for that. */
   readonly asksToLeave?: boolean
@@ -43,7 +41,7 @@ interface EmbeddedOptions {
 /** Throws a UserError when there is no server program, or the directory is not ours to use. */
 export async function startEmbeddedRedis(options: EmbeddedOptions): Promise<EmbeddedRedis> {
   const { log, clock = systemClock } = options
-  const binary = options.binary ?? findServer()
+  const binary = findServer()
   const place = embeddedPaths(options.dataDir)
   const unlock = await lockPlace(place, clock, options)
   try {
