@@ -101,7 +101,7 @@ export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
       : noSource(reply, name)
   })
 
-  if (ports.silences) registerSilenceActions(app, deps, ports.silences)
+  registerSilenceActions(app, deps, ports.silences)
 }
 
 const named = z.object({ name: nameField })

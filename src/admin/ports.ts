@@ -54,13 +54,12 @@ export interface AdminPorts {
   readonly sinks: SinksPort
   readonly sources: SourcesPort
   readonly orphans: OrphansPort
-  /** When absent, there are no routes under /api/v1/silences. */
-  readonly silences?: SilencesPort
+  readonly silences: SilencesPort
   /**
    * The alert rules as they were last read, each with its source, with the fields that routes can match and `silent`: why it
-   * may not fire, or null. A NotFoundError for an unknown source. When absent, there is no /api/v1/rules.
+   * may not fire, or null. A NotFoundError for an unknown source.
    */
-  rules?(source?: string): Promise<readonly Readonly<Record<string, unknown>>[]>
+  rules(source?: string): Promise<readonly Readonly<Record<string, unknown>>[]>
 }
 
 /** What operators did, the newest first. */

@@ -115,19 +115,16 @@ export function registerReads(app: FastifyInstance, { ports, clock }: AdminDeps)
     return row ? { data: row } : sendProblem(reply, notFound(`There is no source ${name}.`))
   })
 
-  const { silences, rules } = ports
-  if (silences)
-    registerRead(app, '/api/v1/silences', silencesAbout, async (page) =>
-      pageOf(await silences.list(), page, ({ endsAt, id }) => `${endsAt} ${id}`),
-    )
-  if (rules)
-    registerRead(app, '/api/v1/rules', rulesAbout, async (query) =>
-      pageOf(
-        await rules(query.source),
-        query,
-        ({ source, id }) => `${source} ${String(id).padStart(16, '0')}`,
-      ),
-    )
+  registerRead(app, '/api/v1/silences', silencesAbout, async (page) =>
+    pageOf(await ports.silences.list(), page, ({ endsAt, id }) => `${endsAt} ${id}`),
+  )
+  registerRead(app, '/api/v1/rules', rulesAbout, async (query) =>
+    pageOf(
+      await ports.rules(query.source),
+      query,
+      ({ source, id }) => `${source} ${String(id).padStart(16, '0')}`,
+    ),
+  )
 }
 
 const deliveriesAbout = {

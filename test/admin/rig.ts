@@ -142,6 +142,7 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
         learned: null,
       })),
     },
+    rules: note('rules', () => []),
     silences: {
       list: note('silences', () => []),
       add: note('add', ({ match, comment, startsAtMs, endsAtMs }) => ({

@@ -399,6 +399,7 @@ describe('units that a source with a learned pace has, too', () => {
         },
       })
       await untilCalls(sandbox, 1)
+      await vi.waitFor(() => expect(sweeps).toHaveLength(taken.length), soon)
       expect(await callsDuring(sandbox, 200)).toBe(0)
       expect(sweeps).toEqual(taken)
     },

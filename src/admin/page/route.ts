@@ -92,13 +92,13 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
       settle(deps, ports.deadLetters.groups(), endMs),
       settle(deps, ports.sinks.activity(), endMs),
       settle(deps, Promise.all(names.map((name) => ports.sources.day(name))), endMs),
-      settle(deps, ports.silences?.list() ?? Promise.resolve(undefined), endMs),
+      settle(deps, ports.silences.list(), endMs),
     ])
     yield html`
 ${sourcesSection(canAct(), days.ok ? days.value.filter((day) => day !== undefined) : [], view, times)}
 ${sinksSection(view.sinks, activity.ok ? activity.value : [], times, canAct())}
 ${dead.ok ? deadLettersSection(dead.value, times, canAct()) : null}
-${silences.ok && silences.value ? silencesSection(silences.value, times, canAct()) : null}
+${silences.ok ? silencesSection(silences.value, times, canAct()) : null}
 ${deliveriesSection(rows.ok ? rows.value : undefined, filter, namesIn(view), times)}
 ${done.ok && done.value.length > 0 ? section('actions', words.actions, html`<a href="/api/v1/audit">${words.all}</a>`, auditList(done.value, times)) : null}
 ${canAct() ? null : html`<p class="reason">${words.noToken}</p>`}
