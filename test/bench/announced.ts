@@ -18,8 +18,8 @@ interface AnnouncedHistory {
   readonly movesOnDay?: number
   /** What the clock of a row says that can be read at an instant; the instant itself where left out. */
   readonly datedMs?: (readableMs: number, index: number) => number
-  /** Alerts are published between so many seconds after an evaluation, in place of 1 to 20. */
-  readonly delaySeconds?: readonly [number, number]
+  /** Alerts are published between so many seconds after an evaluation, in place of 1 to 20; or so many, by an even part from 0 to 1. */
+  readonly delaySeconds?: readonly [number, number] | ((part: number) => number)
   /** From this day on, what is announced is wrong. */
   readonly wrongFromDay?: number
   /** Alerts of a rule that announces nothing: so many a day, at random ones of marks that lie so many seconds apart. */
@@ -133,8 +133,10 @@ function sandboxRules({ how, seed, days, ...changes }: AnnouncedHistory, startMs
   const movesMs = startMs + (changes.movesOnDay ?? Number.POSITIVE_INFINITY) * dayMs
   const laterMs = (delayMs: number) => {
     if (!changes.delaySeconds) return 0
+    const part = (delayMs - 1_000) / 19_000
+    if (typeof changes.delaySeconds === 'function') return 1_000 * changes.delaySeconds(part) - delayMs
     const [least, most] = changes.delaySeconds
-    return 1_000 * least + ((delayMs - 1_000) / 19) * (most - least) - delayMs
+    return 1_000 * (least + part * (most - least)) - delayMs
   }
   const wrongMs = startMs + (changes.wrongFromDay ?? Number.POSITIVE_INFINITY) * dayMs
   const fired = real

@@ -138,6 +138,15 @@ describe('announced evaluations', () => {
     },
   )
 
+  it.each([1, 2])('are followed for good where a third of the alerts come much later (seed %d)', (seed) => {
+    const delaySeconds = (part: number) => 1 - 60 * Math.log(1 - part)
+    const { mean, followed } = simulateAnnounced({
+      ...{ how: 'true', seed, days: 5, unitsPerDay: 600, delaySeconds },
+    })
+    expect(followed.slice(1)).not.toContain(false)
+    expect(mean).toBeLessThanOrEqual(0.85)
+  })
+
   it('that were true and become wrong are dropped', () => {
     const { followed } = simulateAnnounced({
       how: 'true',

@@ -108,13 +108,17 @@ function followPace({ day, limits, rateAt }: View, scale: number, atMs: number):
   return clamp(scale * Math.sqrt(rate), limits.floor, limits.ceiling)
 }
 
-/** Half a gap; after an evaluation's alerts, with the last of which a poll came, what is left of a gap. */
+/** Half a gap; after an evaluation's last poll what is left of a gap, or, since the next one's poll may come before or be left out, the mean of both. */
 function followWait(view: View, scale: number, atMs: number): number {
   const pace = followPace(view, scale, atMs)
   const gap = 1 / pace
-  for (let ago = 1; ago < gap; ago++)
-    if (followPace(view, scale, atMs - ago * 1_000) > endFactor * pace) return gap - ago
-  return gap / 2
+  const isBusyAt = (seconds: number) => followPace(view, scale, atMs + seconds * 1_000) > endFactor * pace
+  let [ago, ahead] = [1, 1]
+  while (ago < gap && !isBusyAt(-ago)) ago++
+  if (ago >= gap) return gap / 2
+  const left = gap - ago
+  while (ahead < left && !isBusyAt(ahead)) ahead++
+  return (Math.min(ahead, left) + left) / 2
 }
 
 function spentUntil(view: View, scale: number, untilMs: number): number {
