@@ -202,6 +202,7 @@ it('what the verdict names as a trouble is told in its words once it lasts, but 
     desks: ['desk', 'hook'],
     enqueue: async (jobs: readonly DeliveryJob[]) =>
       void told.push(...jobs.map(({ sink, alert }) => `${sink}: ${alert.headline}`)),
+    completedSince: async () => 1,
     async findings() {
       looks += 1
       return { findings, troubles: ['thin:main', 'late:hook'] }
@@ -224,11 +225,26 @@ it('what the verdict names as a trouble is told in its words once it lasts, but 
   expect(told).toEqual([`desk: ${text}`, 'desk: Sink hook is fast enough again'])
 })
 
-it('that a sink refuses everything is over once it acknowledges something, not where its dead letters are dropped', async () => {
+it.each([
+  {
+    what: 'refuses everything',
+    where: 'its dead letters are dropped',
+    trouble: 'refuses:hook',
+    text: 'Sink hook refuses everything: the last 5 alerts were given up on',
+    over: 'Sink hook does not refuse everything any more',
+  },
+  {
+    what: 'puts everything off',
+    where: 'all that it put off is given up on',
+    trouble: 'late:hook',
+    text: 'Sink hook puts everything off: 3 wait for another attempt, one of them for 40m',
+    over: 'Sink hook is fast enough again',
+  },
+])('that a sink $what is over once it acknowledges something, not where $where', async (each) => {
+  const { trouble, text, over } = each
   const clock = passingClock()
   const told: string[] = []
-  const text = 'Sink hook refuses everything: the last 5 alerts were given up on'
-  let findings: Pick<Finding, 'text' | 'trouble'>[] = [{ text, trouble: 'refuses:hook' }]
+  let findings: Pick<Finding, 'text' | 'trouble'>[] = [{ text, trouble }]
   let acknowledgedMs = Date.now() - 60_000
   let looks = 0
   const operators = operatorsOf({
@@ -237,7 +253,7 @@ it('that a sink refuses everything is over once it acknowledges something, not w
     completedSince: async (_sink, sinceMs) => (acknowledgedMs >= sinceMs ? 1 : 0),
     async findings() {
       looks += 1
-      return { findings, troubles: ['refuses:hook'] }
+      return { findings, troubles: [trouble] }
     },
     store: createNoticeStore(redis.client(), freshPrefix()),
     clock,
@@ -260,7 +276,7 @@ it('that a sink refuses everything is over once it acknowledges something, not w
     clock.pass(5_000)
     return told.length > 1
   })
-  expect(told).toEqual([text, 'Sink hook does not refuse everything any more'])
+  expect(told).toEqual([text, over])
 })
 
 it('a look at 50 sinks of which none has failed asks Redis for three things, and for one more once a minute', async () => {

@@ -38,13 +38,13 @@ export function createFindingLook({
     await allOf(
       now.troubles.map((trouble) => async () => {
         const text = textOf.get(trouble)
-        const [, what, sink] = /^(late|refuses):(.+)$/.exec(trouble) ?? []
+        const sink = /^(?:late|refuses):(.+)$/.exec(trouble)?.[1]
         const about = { trouble, ...(sink === undefined ? {} : { sink }) }
         const key = findingKey(trouble)
         const sinceMs = begun.get(key)
         if (text === undefined && !last.includes(trouble) && sinceMs !== undefined) {
-          // Dead letters that are dropped, or put back for the next digest, are no sign of a sink that takes alerts.
-          if (what === 'refuses' && (await acknowledgedSince(sink ?? '', sinceMs)) === 0) return
+          // Alerts that are given up on, and dead letters that are dropped or put back for a digest, show no sink that takes alerts.
+          if (sink !== undefined && (await acknowledgedSince(sink, sinceMs)) === 0) return
           await troubles.end([key], { kind: 'trouble_over', text: '', ...about })
         }
         if (text !== undefined && last.includes(trouble))
