@@ -1199,7 +1199,7 @@ describe('the page lives', () => {
     await letters.locator('button[data-act*="letters/drop"]').focus()
     const firedAt = new Date(Date.now() - 7_200_000).toISOString()
     for (let nth = 0; nth < 4; nth += 1) sandbox.fire({ firedAt, headline: `old ${nth}` })
-    await letters.first().getByText('4').waitFor()
+    await letters.first().getByText('4', { exact: true }).waitFor()
     await until('two groups', async () => (await letters.count()) === 2)
     expect(await focused()).toContain('rejected')
   })
