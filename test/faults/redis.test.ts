@@ -439,12 +439,12 @@ describe('Redis that comes back without what it knew', () => {
       await row.heals('the next poll', () => {
         const after = bridges.map(({ lines }, index) => lines.slice(said[index]))
         const told = after.flatMap((lines) => {
-          // Who was in the middle of a poll says that this one has lost it; the next one may be another's.
-          const at = lines.findIndex(({ msg }) => /Redis has lost what was known/.test(String(msg)))
+          const at = lines.findIndex(({ msg }) => /Redis has lost/.test(String(msg)))
           return at === -1 ? [] : [newOf(lines.slice(0, at), { all: true }).length]
         })
-        expect(told).toHaveLength(1)
-        expect(told[0]).toBeLessThanOrEqual(2)
+        // Its lease is lost, too: where both have polled before, both may find the loss, each at its next poll.
+        expect(told.length).toBeGreaterThan(0)
+        expect(Math.max(...told)).toBeLessThanOrEqual(2)
       })
     }),
   )
