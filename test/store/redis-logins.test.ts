@@ -15,7 +15,7 @@ import {
 import { startApp } from '../support/app.ts'
 import { adminToken, bridgeConfig, leftToSend, readiness } from '../support/bridge.ts'
 import { badServers, testAuthority, testServer } from '../support/certificates.ts'
-import { clusterPorts, giveSlots } from '../support/cluster.ts'
+import { type ClusterNode, clusterPorts, giveSlots, startCluster } from '../support/cluster.ts'
 import { captureLog } from '../support/log.ts'
 import { freePort, tcp } from '../support/ports.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
@@ -125,11 +125,9 @@ it('a login that Redis refuses while the bridge runs is named by readiness and o
 })
 
 it('a login that a cluster refuses while the bridge runs is named once by the log, too', async () => {
-  const { port, flags } = await clusterPorts()
-  const server = await started([...flags, '--cluster-announce-ip', '127.0.0.1', ...tcp(port)])
-  const admin = server.client()
-  await giveSlots(admin)
-  await vi.waitFor(async () => expect(await admin.cluster('INFO')).toContain('cluster_state:ok'), soon)
+  const cluster = await startCluster({ masters: 1, replicas: 0 })
+  onTestFinished(() => cluster.dispose())
+  const [{ port, redis: admin }] = cluster.nodes as [ClusterNode]
   const grant = (password: string) =>
     admin.call('ACL', 'SETUSER', 'bridge', 'reset', 'on', `>${password}`, '~*', '&*', '+@all')
   await grant('pw')
