@@ -45,10 +45,9 @@ export function startProgram(
     stdio: ['ignore', outFd ?? 'pipe', 'pipe'],
   })
   countWaits(child.pid)
-  const out: Buffer[] = []
-  const err: Buffer[] = []
-  child.stdout?.on('data', (chunk: Buffer) => out.push(chunk))
-  child.stderr?.on('data', (chunk: Buffer) => err.push(chunk))
+  const text = { out: '', err: '' }
+  child.stdout?.setEncoding('utf8').on('data', (chunk: string) => (text.out += chunk))
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => (text.err += chunk))
   const end = Promise.withResolvers<number | string>()
   child.once('close', (code, signal) => end.resolve(code ?? signal ?? 'unknown'))
   onTestFinished(async () => {
@@ -56,9 +55,17 @@ export function startProgram(
     child.kill('SIGKILL')
     await end.promise
   })
-  const stdout = () => Buffer.concat(out).toString('utf8')
-  const stderr = () => Buffer.concat(err).toString('utf8')
-  const lines = () => stdout().split('\n').flatMap(parsed)
+  const stdout = () => text.out
+  const stderr = () => text.err
+  // Asked for again and again while the program runs: each line is read once.
+  const known: Record<string, unknown>[] = []
+  let readTo = 0
+  const lines = () => {
+    const end = text.out.lastIndexOf('\n') + 1
+    known.push(...text.out.slice(readTo, end).split('\n').flatMap(parsed))
+    readTo = end
+    return known
+  }
   return {
     child,
     pid: child.pid ?? 0,
