@@ -18,6 +18,7 @@ import { openTerminal, type Terminal } from './init/terminal.ts'
 import { configText, environmentText } from './init/text.ts'
 import { print, printError, printJson } from './output/output.ts'
 import { describePreview, previewJson } from './plan/picture.ts'
+import { shellWord } from './shell-word.ts'
 
 interface Options {
   readonly baseUrl?: string
@@ -153,9 +154,4 @@ function nextSteps({ file, environmentFile }: { file: string; environmentFile?: 
     `  ${program} check-config ${word}`,
     `  ${program} run --config ${word}`,
   ].join('\n')
-}
-
-/** As one word of a shell, also where the path has blanks or signs that mean something to it. */
-function shellWord(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

@@ -7,6 +7,7 @@ import { createSandbox, sandboxToken } from '../sandbox/sandbox.ts'
 import { UsageError } from './arguments/usage.ts'
 import { namedCommand } from './command-texts.ts'
 import { print } from './output/output.ts'
+import { shellWord } from './shell-word.ts'
 
 /** `sandbox`: serves the Market Data Read API with synthetic data until it gets a signal to stop. */
 export function sandboxCommand(): Command {
@@ -85,17 +86,12 @@ function whole(option: string, text: string, max: number): number {
   throw new UsageError(`${option}: "${text}" is no whole number from 0 to ${max}`)
 }
 
-/** Quoted for a shell: a token may contain characters that are special there. */
-function quoted(text: string): string {
-  return /^[\w.:/@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
-}
-
 function toJson(url: string, controlUrl: string | undefined, { token }: Flags): string {
   return JSON.stringify({ baseUrl: url, token, ...given({ controlUrl }) })
 }
 
 function describe(url: string, controlUrl: string | undefined, { token, rate, history }: Flags): string {
-  const header = `'Authorization: Bearer ${token.replaceAll("'", "'\\''")}'`
+  const header = shellWord(`Authorization: Bearer ${token}`)
   return [
     `The sandbox serves the Market Data Read API: ${history} alerts so far, ${rate} more to come.`,
     '',
@@ -103,7 +99,7 @@ function describe(url: string, controlUrl: string | undefined, { token, rate, hi
     `  token:   ${token}`,
     ...(controlUrl ? [`  control: ${controlUrl} (GET / shows how to fire alerts and declare faults)`] : []),
     '',
-    `  export MARKET_DATA_URL=${url} MARKET_DATA_TOKEN=${quoted(token)}`,
+    `  export MARKET_DATA_URL=${url} MARKET_DATA_TOKEN=${shellWord(token)}`,
     `  curl -H ${header} ${url}/api/v1/alerts/deliveries`,
     '',
     'Ctrl-C stops it. Ids begin at 1 at each start: a bridge that knows alerts of an earlier sandbox takes those of the same',
