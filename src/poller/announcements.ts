@@ -51,7 +51,7 @@ interface Situation {
 }
 
 interface RulesDeps {
-  readonly rules?: Pick<RuleBook, 'lastReading' | 'readAnew' | 'lastRead'>
+  readonly rules: Pick<RuleBook, 'lastReading' | 'readAnew' | 'lastRead'>
   readonly limits: { readonly rulesShare: number }
   readonly clock: Clock
 }
@@ -63,7 +63,7 @@ export async function learnAnnounced(
   { schedule, rules: state, nextPoll, budget, failures, lastPages, lastStartMs, behind, signal }: Situation,
 ): Promise<boolean> {
   const isHealthy = failures === 0 && lastPages !== null && !behind
-  if (!rules || !isHealthy || nextPoll.state !== 'waiting') return false
+  if (!isHealthy || nextPoll.state !== 'waiting') return false
   const nowMs = clock.now()
   if (takeReading()) return true
   if (!hasRoom() || clock.monotonicMs() < state.restUntilMs) return false
@@ -84,7 +84,7 @@ export async function learnAnnounced(
   }
 
   function takeReading(): boolean {
-    const reading = rules?.lastReading()
+    const reading = rules.lastReading()
     if (!reading || reading.atMs === state.learnedAtMs) return false
     state.learnedAtMs = reading.atMs
     schedule.learnRules(toReading(reading))

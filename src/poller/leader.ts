@@ -64,9 +64,9 @@ export async function takeLease(
   const lease = await tryLease({ ...deps, ttlMs, taker, onHeld })
   if (!lease) return held
   try {
-    const reason = await deps.prepare?.()
+    const reason = await deps.prepare()
     if (reason === undefined) {
-      deps.onLease?.(lease)
+      deps.onLease(lease)
       return lease
     }
     await lease.release()
@@ -118,7 +118,7 @@ interface ResultDeps extends Pick<PollerDeps, 'clock' | 'freshPauseMs'> {
 export function applyResult(
   leader: Leader,
   done: NonNullable<Leader['done']>,
-  { limits, clock, freshPauseMs = () => freshEveryMs }: ResultDeps,
+  { limits, clock, freshPauseMs }: ResultDeps,
 ): ReturnType<typeof failureOf> {
   const { result, tally, startMs, endMs } = done
   const error = failureOf(result, tally)
@@ -165,7 +165,7 @@ export function keepForHead(
   { shown, ledgerUsed }: Pick<AvailableBudget, 'shown' | 'ledgerUsed'>,
   {
     limits: { unitsPerDay },
-    backlogShare = (units) => units,
+    backlogShare,
     budgetDay,
     nowMs,
     behind,

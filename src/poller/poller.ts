@@ -115,7 +115,7 @@ class SourcePoller implements Poller {
         const lease = await takeLease(this.#deps, { ttlMs, taker })
         if (typeof lease !== 'string') return lease
         this.#view.enter('standby', lease)
-        await this.#deps.onStandby?.()
+        await this.#deps.onStandby()
         await this.#sleep(leaseRetryMs(ttlMs), signal)
       } catch (thrown) {
         await this.#pauseForRedis(thrown, signal)
@@ -174,7 +174,7 @@ class SourcePoller implements Poller {
     const nowMs = clock.now()
     leader.decidedMs = nowMs
     const available = await granted.available(nowMs)
-    const budget = shareOf(available.budget, nowMs, this.#deps.share ?? ((units) => units))
+    const budget = shareOf(available.budget, nowMs, this.#deps.share)
     keepForHead(leader, available, { ...this.#deps, nowMs, behind: this.#view.status.behind })
     const nextPoll = decideNextPoll({
       ...leader,
@@ -212,7 +212,7 @@ class SourcePoller implements Poller {
   async #waitForRoom(leader: Leader, signal: AbortSignal): Promise<boolean> {
     const { tooManyWaiting, limits, clock } = this.#deps
     let waited = false
-    while (!signal.aborted && (await tooManyWaiting?.())) {
+    while (!signal.aborted && (await tooManyWaiting())) {
       waited = true
       leader.lease.check()
       this.#view.full(clock.now() + limits.backpressureIntervalMs)

@@ -82,12 +82,12 @@ function createPageReader(
       if (stopping.aborted) return failed(new FeedError('aborted', 'the bridge is stopping'))
       if (purpose === 'walk' && deps.clock.monotonicMs() < walkRestUntilMs)
         return { kind: 'refused', why: 'rest' }
-      const trouble = deps.feed.tokenTrouble?.()
+      const trouble = deps.feed.tokenTrouble()
       if (trouble) {
         tally.feedError = trouble
         return failed(trouble)
       }
-      const tokenFingerprint = deps.feed.tokenFingerprint?.()
+      const tokenFingerprint = deps.feed.tokenFingerprint()
       tally.tokenFingerprint ??= tokenFingerprint
       if (tokenFingerprint !== tally.tokenFingerprint) return tokenChanged
       let reserved: Reservation
@@ -140,8 +140,8 @@ export function hasOtherToken(
   { tokenTrouble, tokenFingerprint }: ReaderDeps['feed'],
 ): boolean {
   const { stopped } = leader
-  if (stopped?.tokenFingerprint === undefined || tokenTrouble?.() !== undefined) return false
-  if (stopped.retryAtMs === 0 || tokenFingerprint?.() === stopped.tokenFingerprint) return false
+  if (stopped?.tokenFingerprint === undefined || tokenTrouble() !== undefined) return false
+  if (stopped.retryAtMs === 0 || tokenFingerprint() === stopped.tokenFingerprint) return false
   leader.stopped = { ...stopped, retryAtMs: 0, byPlan: false }
   return true
 }

@@ -46,37 +46,36 @@ export interface PollerDeps {
   /** A connection that fails fast. */
   readonly redis: RedisClient
   readonly ledger: Ledger
-  /** The account as the ledger has it; and this source's part of its units now: all of them where that is absent. */
-  readonly account?: string | undefined
-  readonly share?: UnitsShare
-  /** Those that its backlog may take half of; all of them where that is absent. */
-  readonly backlogShare?: UnitsShare
-  /** How often the first page is read while a catch-up waits for the minute; 5 s where that is absent. */
-  readonly freshPauseMs?: () => number
-  /** How many other sources, with a learned pace, have the units of that part, too; none where that is absent. */
-  readonly planners?: () => number
-  readonly feed: Pick<FeedClient, 'deliveries'> &
-    Partial<Pick<FeedClient, 'tokenTrouble' | 'tokenFingerprint'>>
-  /** The rules of the account, of which the plan reads what they announce; without them it does without. */
-  readonly rules?: Pick<RuleBook, 'lastReading' | 'readAnew' | 'lastRead'>
+  /** The account as the ledger has it; and this source's part of its units now. */
+  readonly account: string | undefined
+  readonly share: UnitsShare
+  /** Those that its backlog may take half of. */
+  readonly backlogShare: UnitsShare
+  /** How often the first page is read while a catch-up waits for the minute. */
+  readonly freshPauseMs: () => number
+  /** How many other sources, with a learned pace, have the units of that part, too. */
+  readonly planners: () => number
+  readonly feed: Pick<FeedClient, 'deliveries' | 'tokenTrouble' | 'tokenFingerprint'>
+  /** The rules of the account, of which the plan reads what they announce. */
+  readonly rules: Pick<RuleBook, 'lastReading' | 'readAnew' | 'lastRead'>
   /** Called with every reading of the rules that is not older than the last; returns the rules that may not fire. */
-  readonly onRules?: (reading: RulesRead) => readonly SilentRule[]
+  readonly onRules: (reading: RulesRead) => readonly SilentRule[]
   /** `runPoll` of poll.ts with everything but the page reader, which is the poller's. */
   readonly poll: (readPage: ReadPage, ending: AbortSignal) => Promise<PollResult>
-  /** `runSweep` of sweep.ts in the same way; without it, units that are left expire. */
-  readonly sweep?: (readPage: ReadPage, pagesMax: number, ending: AbortSignal) => Promise<SweepResult>
+  /** `runSweep` of sweep.ts in the same way, for units that would expire. */
+  readonly sweep: (readPage: ReadPage, pagesMax: number, ending: AbortSignal) => Promise<SweepResult>
   /** Called with the lease, before the first poll: does what has to be done first, or returns why this replica has to wait. */
-  readonly prepare?: () => Promise<string | undefined>
+  readonly prepare: () => Promise<string | undefined>
   /** Called with each lease under which this replica polls. */
-  readonly onLease?: (lease: Lease) => void
+  readonly onLease: (lease: Lease) => void
   /** Called now and then while another replica polls: reads what this replica needs to notice a loss of Redis later, and to walk back. */
-  readonly onStandby?: () => Promise<void>
+  readonly onStandby: () => Promise<void>
   /** Called once each time this replica becomes the one that polls. */
   readonly createSchedule: (saved: unknown) => Schedule
   readonly budgetDay: (nowMs: number) => BudgetDay
   readonly limits: PollerLimits
   /** True while so many jobs are queued that more polls would only fill Redis. */
-  readonly tooManyWaiting?: () => Promise<boolean>
+  readonly tooManyWaiting: () => Promise<boolean>
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Metrics

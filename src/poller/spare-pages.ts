@@ -58,7 +58,7 @@ export async function sweepOn(
   const rests = isResting(leader, clock)
   const healthy = leader.done === undefined && leader.failures === 0 && !behind
   const pagesMax = sweepPages({ ...leader, ...budget, planners, nowMs: clock.now(), nextPoll, healthy })
-  if (!sweep || pagesMax === 0 || leader.sweptDay === budget.day.key || rests) return false
+  if (pagesMax === 0 || leader.sweptDay === budget.day.key || rests) return false
   return withReader(async ({ read, tally }, ending) => {
     const beforePoll = untilDue(read, { nextPoll, isPollAsked, clock })
     const { reason, pages } = await sweep(beforePoll, pagesMax, ending)

@@ -18,7 +18,7 @@ export function sweepPages(situation: {
   /** Units that are left of the share of sweeps. */
   readonly shareLeft: number
   /** How many other sources, with a learned pace, have the same units: each plans to use all. */
-  readonly planners?: (() => number) | undefined
+  readonly planners: () => number
   readonly nextPoll: NextPoll
   /** When the last poll began; null before the first. */
   readonly lastStartMs: number | null
@@ -32,7 +32,7 @@ export function sweepPages(situation: {
   const planMs = Math.max(1_000, nextPoll.atMs - lastStartMs)
   // Where nothing is expected, a poll a minute is enough for the few minutes that are left of the day.
   const intervalMs = quiet.has(nextPoll.nextReason) ? Math.max(planMs, quietIntervalMs) : planMs
-  const others = (planners?.() ?? 0) * Math.ceil(leftMs / quietIntervalMs)
+  const others = planners() * Math.ceil(leftMs / quietIntervalMs)
   const spare = unitsLeft - Math.ceil(leftMs / intervalMs) - others - keptUnits
   return Math.max(0, Math.min(spare, shareLeft, pagesMax))
 }

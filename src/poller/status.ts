@@ -115,7 +115,7 @@ export class PollerView {
   rules(reading: RulesRead): void {
     const { metrics, source, onRules } = this.#deps
     const [{ atMs, rules, unread, isOlder }, lastMs] = [reading, this.#status.rules?.atMs ?? 0]
-    if (isOlder || (atMs < lastMs && !isFarAhead(lastMs, atMs)) || !onRules) return
+    if (isOlder || (atMs < lastMs && !isFarAhead(lastMs, atMs))) return
     const silent = onRules(reading)
     metrics.rulesSilent.set({ source }, silent.length)
     const shown = silent.slice(0, silentShownMax).map(({ id, name, text }) => ({ id, name, text }))

@@ -19,7 +19,14 @@ function rig() {
   const captured = captureLog()
   const metrics = createMetrics({ version: 'test', node: process.version })
   const limits = { unitsPerDay: 1_000, minIntervalMs: 10 }
-  const deps = { ...at, log: captured.log, metrics, clock: clockAt(() => time.nowMs), limits }
+  const deps = {
+    ...at,
+    log: captured.log,
+    metrics,
+    clock: clockAt(() => time.nowMs),
+    limits,
+    onRules: () => [],
+  }
   const open = () => new PollerView(deps, createSourceStatus(at))
   const told = () => captured.lines.filter(({ msg }) => String(msg).includes('1405')).length
   /** While no process runs: by Redis' clock the stored status is so old. */

@@ -70,7 +70,7 @@ describe('a sweep', () => {
   })
 })
 
-const usual = { shareLeft: 1_000 }
+const usual = { shareLeft: 1_000, planners: () => 0 }
 
 type Input = Parameters<typeof sweepPages>[0]
 interface Situation extends Omit<Input, 'nowMs' | 'day' | 'pace'> {

@@ -79,8 +79,14 @@ export async function pollerRig(options: RigOptions): Promise<PollerRig> {
     })
   const depsOn = (redis: RedisClient): PollerDeps => ({
     ...{ source: 'main', prefix, redis, feed, limits, budgetDay, metrics },
-    ledger: ledgerOn(redis),
+    ...{ account: undefined, ledger: ledgerOn(redis) },
+    ...{ share: (units) => units, backlogShare: (units) => units, planners: () => 0 },
+    freshPauseMs: () => 5_000,
+    rules: { lastReading: () => undefined, readAnew: async () => true, lastRead: async () => noRules },
+    ...{ onRules: () => [], onLease() {}, prepare: async () => undefined, onStandby: async () => {} },
+    tooManyWaiting: async () => false,
     poll: pollOnePage,
+    sweep: async () => ({ reason: 'round_done', pages: 0, newAlerts: 0, quarantined: 0, depth: 0 }),
     createSchedule: () => steadySchedule(options, limits.minIntervalMs, reports),
     clock: systemClock,
     log: captured.log,
@@ -91,6 +97,8 @@ export async function pollerRig(options: RigOptions): Promise<PollerRig> {
     replica: (redis, overrides = {}) => start({ ...depsOn(redis), ...overrides }),
   }
 }
+
+const noRules = { atMs: 0, pages: 1 }
 
 /** Seconds that the sandbox was left alone, in the sense of calls, from now. */
 export async function callsDuring(sandbox: Sandbox, ms: number): Promise<number> {
