@@ -45,6 +45,8 @@ function operatorsOf({
   return createOperators({
     active: () => active,
     sources: async () => [],
+    findings: async () => undefined,
+    kept: async (downHere) => downHere,
     log: captureLog().log,
     ...given,
     breakers,
@@ -315,6 +317,7 @@ it('a look at 50 sinks of which none has failed asks Redis for three things, and
     },
     findings: async () => ({ findings: [], troubles: sinks.map((sink) => `late:${sink}`) }),
     breakers: () => [],
+    kept: async () => [],
     store: createNoticeStore(client, freshPrefix()),
     clock,
     log: captureLog().log,

@@ -10,7 +10,7 @@ export interface FindingsNow {
 }
 
 interface FindingTroublesOptions {
-  readonly findings: (() => Promise<FindingsNow | undefined>) | undefined
+  readonly findings: () => Promise<FindingsNow | undefined>
   readonly store: Pick<NoticeStore, 'begun'>
   readonly troubles: Troubles
   /** How many alerts a sink has acknowledged since. */
@@ -29,7 +29,7 @@ export function createFindingLook({
 }: FindingTroublesOptions): () => Promise<void> {
   let before: readonly string[] = []
   return async () => {
-    const now = await findings?.()
+    const now = await findings()
     if (now === undefined) return
     const textOf = new Map(now.findings.flatMap(({ trouble, text }) => (trouble ? [[trouble, text]] : [])))
     const last = before

@@ -61,11 +61,11 @@ interface OperatorsOptions {
   readonly active: () => OperatorTargets
   readonly sources: () => Promise<readonly SourceReport[]>
   /** What the status page says is wrong, with every trouble that may be among it; undefined when it cannot be read now. */
-  readonly findings?: () => Promise<FindingsNow | undefined>
+  readonly findings: () => Promise<FindingsNow | undefined>
   /** Of this process. */
   readonly breakers: () => readonly Pick<LaneState, 'sink' | 'breaker' | 'reason'>[]
-  /** Which of these sinks are down by what all replicas share, in their order; those of this process alone where that is absent. */
-  readonly kept?: (sinks: readonly string[]) => Promise<readonly unknown[]>
+  /** Which of these sinks are down by what all replicas share, in their order. */
+  readonly kept: (sinks: readonly string[]) => Promise<readonly unknown[]>
   readonly store: NoticeStore
   readonly clock: Clock
   readonly log: Logger
@@ -118,7 +118,7 @@ export function createOperators(options: OperatorsOptions): Operators {
     if (seen.failing.has(sink)) await lookAtDead(sink, queues)
   }
   const keptOf = async (open: readonly string[]): Promise<ReadonlySet<string>> => {
-    const kept = await options.kept?.(open).catch(() => undefined)
+    const kept = await options.kept(open).catch(() => undefined)
     return new Set(open.filter((_sink, at) => kept === undefined || kept[at] !== undefined))
   }
   /** Where nothing is wrong, a few commands, however many sinks and sources there are. */
