@@ -3,7 +3,7 @@ import { parseJson, TooManyNumbersError } from '../alert/json/json-number.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { errorCode, UserError } from '../lib/errors.ts'
 import { Pool } from '../lib/packages.ts'
-import { type Secret, tokenProblem } from '../lib/secret.ts'
+import { looksLikeToken, type Secret, tokenProblem } from '../lib/secret.ts'
 import { onTimeUp } from '../lib/time-limit.ts'
 import { scrub } from '../telemetry/scrub.ts'
 import { version } from '../telemetry/version.ts'
@@ -70,6 +70,8 @@ export function createCaller(options: FeedClientOptions): Caller {
   const { token, timeoutMs = 15_000, bodyBytesMax = pageBytesMax, clock = systemClock } = options
   const { origin, prefix } = splitBaseUrl(options.baseUrl)
   const pool = createPool(origin, options)
+  // Such as the key of a gateway.
+  const keys = prefix.split('/').filter(looksLikeToken)
 
   async function call<T>(
     { endpoint, name, target, body: sent }: ApiRequest,
@@ -80,6 +82,7 @@ export function createCaller(options: FeedClientOptions): Caller {
     const secret = reveal(token)
     if (tokenFingerprint !== undefined && token.fingerprint(secret) !== tokenFingerprint)
       throw new FeedError('token_changed', 'the token was changed meanwhile')
+    const hidden = [secret, ...keys]
     const startedMs = clock.monotonicMs()
     let status: number | 'error' = 'error'
     const deadline = startDeadline(timeoutMs, signal)
@@ -99,7 +102,7 @@ export function createCaller(options: FeedClientOptions): Caller {
       })
       status = answer.statusCode
       const exactMax = options.exactNumbersMax?.[endpoint.answer.envelope]
-      const read = { bytesMax: bodyBytesMax, clock, secret, endpoint, parse: parserOf(numbers, exactMax) }
+      const read = { bytesMax: bodyBytesMax, clock, hidden, endpoint, parse: parserOf(numbers, exactMax) }
       const body = await readAnswer(answer, read)
       const parsed = parse(body)
       if (parsed.ok) return parsed.page
@@ -113,8 +116,8 @@ export function createCaller(options: FeedClientOptions): Caller {
     } catch (thrown) {
       const call = { timeoutMs, expired: deadline.expired(), gaveUp: signal?.aborted ?? false }
       const error = toFeedError(thrown, call)
-      // It may quote the answer, and the answer may quote the token.
-      error.message = scrub(error.message, [secret])
+      // It may quote the answer, and the answer may quote what it was asked with.
+      error.message = scrub(error.message, hidden)
       throw error
     } finally {
       deadline.clear()
@@ -186,7 +189,7 @@ async function readAnswer(
   call: {
     readonly bytesMax: number
     readonly clock: Clock
-    readonly secret: string
+    readonly hidden: readonly string[]
     readonly endpoint: ApiRequest['endpoint']
     readonly parse: (text: string) => unknown
   },
@@ -205,9 +208,9 @@ async function readAnswer(
   }
   // The status and the headers are enough; a body that cannot be read is ignored.
   const refusal = await readJsonBody(body, headers, errorBodyBytesMax).catch(() => undefined)
-  const { clock, secret, endpoint } = call
+  const { clock, hidden, endpoint } = call
   const retryAfter = headerOf(answer, 'retry-after')
-  throw refusalOf({ status, retryAfter, body: refusal, nowMs: clock.now(), secret, endpoint })
+  throw refusalOf({ status, retryAfter, body: refusal, nowMs: clock.now(), hidden, endpoint })
 }
 
 function headerOf(answer: Dispatcher.ResponseData, name: string): string | undefined {

@@ -71,8 +71,8 @@ export function refusalOf(answer: {
   /** The parsed body; undefined when there was none that could be read. */
   readonly body: unknown
   readonly nowMs: number
-  /** The token: it must not be printed, also where the API repeats it. */
-  readonly secret: string
+  /** The token, and what else must not be printed, also where the API repeats it. */
+  readonly hidden: readonly string[]
   readonly endpoint: Pick<Endpoint, 'path' | 'scope'>
 }): FeedError {
   const { status, nowMs, endpoint } = answer
@@ -83,7 +83,7 @@ export function refusalOf(answer: {
   const waits = [readWait(budgetWait, nowMs), readWait(answer.retryAfter, nowMs)]
   const limit = code !== 'rate_limited' ? undefined : budgetWait === undefined ? 'minute' : 'budget'
   const fields = code === 'invalid_request' ? fieldNames(detail['fields']) : undefined
-  const said = envelope?.message ? `: ${shortLine(scrub(envelope.message, [answer.secret]))}` : ''
+  const said = envelope?.message ? `: ${shortLine(scrub(envelope.message, answer.hidden))}` : ''
   return new FeedError(code, `${sentence(code, endpoint, limit, fields)} (HTTP ${status})${said}`, {
     status,
     retryAfterMs: waits.find((each) => each !== undefined),

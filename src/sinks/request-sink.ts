@@ -2,7 +2,7 @@ import type { Alert } from '../alert/alert.ts'
 import type { Secret } from '../lib/secret.ts'
 import type { Meaning, Outcome, ProtocolResult } from './outcome.ts'
 import { PlainPeriod } from './plain-period.ts'
-import { revealProxy } from './secret-url.ts'
+import { revealProxy, tokensIn } from './secret-url.ts'
 import { type Attempt, type Parcel, parcelOf, type Sink } from './sink.ts'
 import type { SinkTools } from './tools.ts'
 import { type AttemptHelpers, runAttempt } from './transport/attempt.ts'
@@ -87,6 +87,7 @@ export function createRequestSink(
     helpers: AttemptHelpers,
   ): Promise<ProtocolResult> {
     const { headers } = request
+    for (const token of tokensIn(new URL(request.url))) helpers.hide(token)
     helpers.connecting()
     const reply = await transport.post({
       ...request,

@@ -454,16 +454,19 @@ describe('what a failure says of the answer', () => {
     expect((await failWith({ kind: 'html' })).message).toContain('text/html')
   })
 
-  it('is never the token, nor the beginning of it', async () => {
+  it('is never the token, nor the beginning of it, nor the key of a gateway in the address', async () => {
     const token = 'canary'.repeat(40)
+    const key = 'gateway-canary-4711'
+    const answers = [token, `a${token}`, key]
     let asked = 0
     const { url } = await serve((_request, response) => {
+      const said = answers[asked - 1] ?? token
+      const type = asked === 0 ? `text/${said}` : 'application/json'
       asked += 1
-      const type = asked === 1 ? `text/${token}` : 'application/json'
-      response.setHeader('content-type', type).end(pageOf({ lastPage: asked === 2 ? token : `a${token}` }))
+      response.setHeader('content-type', type).end(pageOf({ lastPage: said }))
     })
-    const feed = client(url, token)
-    for (let call = 0; call < 3; call += 1) {
+    const feed = client(`${url}/market/${key}`, token)
+    for (let call = 0; call <= answers.length; call += 1) {
       const { message } = await failureOf(feed.deliveries(1))
       expect(message).toContain('[redacted]')
       expect(message).not.toContain('canary')

@@ -5,7 +5,7 @@ const nowMs = Date.UTC(2026, 4, 3, 9, 0, 0)
 
 function refuse(status: number, body?: unknown, retryAfter?: string) {
   const endpoint = { path: '/api/v1/alerts', scope: 'api:alerts' } as const
-  return refusalOf({ status, body, retryAfter, nowMs, secret: 'canary-token', endpoint })
+  return refusalOf({ status, body, retryAfter, nowMs, hidden: ['canary-token'], endpoint })
 }
 
 const envelope = (code: string, detail?: unknown, message = 'Said the API.') => ({

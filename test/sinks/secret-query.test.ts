@@ -39,6 +39,26 @@ test.each(['webhook', 'http', 'slack', 'teams', 'discord'])(
   },
 )
 
+test.each([
+  ['webhook', (origin: string) => ({ url: `${origin}/gateway-${key}7/in` })],
+  [
+    'telegram',
+    (origin: string) => ({
+      baseUrl: `${origin}/gateway-${key}7`,
+      token: `123456:${'a'.repeat(35)}`,
+      chatId: 1,
+    }),
+  ],
+  ['pagerduty', (origin: string) => ({ baseUrl: `${origin}/gateway-${key}7`, routingKey: 'b'.repeat(32) })],
+  ['ntfy', (origin: string) => ({ baseUrl: `${origin}/gateway-${key}7`, topic: 'alerts' })],
+])('a key in the path of a %s sink is not shown', async (type, address) => {
+  const { outcome } = await serve({
+    config: (origin) => ({ type, ...address(origin) }),
+    answer: { status: 403, body: `Cannot POST /gateway-${key}7/` },
+  })
+  expect(outcome.answer.text).toBe('Cannot POST /[redacted]/')
+})
+
 test.each(['webhook', 'http'])('a key in the template of a %s sink is not shown', async (type) => {
   const template = '{ "token": "canary-of-some-words", "user": "u7canary", "message": "{{ headline }}" }'
   const { outcome, body } = await serve({

@@ -3,7 +3,6 @@ import type { Secret } from '../../lib/secret.ts'
 import { bodyWriter } from '../body.ts'
 import { replayHeaders } from '../replay.ts'
 import { createRequestSink } from '../request-sink.ts'
-import { tokensIn } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
 import type { AttemptHelpers } from '../transport/attempt.ts'
@@ -18,9 +17,8 @@ export const webhook = { schema: webhookConfigSchema, create: createWebhookSink 
 function createWebhookSink(name: string, config: WebhookConfig, tools: SinkTools): Sink {
   const writer = bodyWriter(config, tools.display)
   const signers = signersOf(config)
-  const tokens = [...tokensIn(new URL(config.url)), ...writer.tokens]
   return createRequestSink(name, config, tools, (parcel, helpers, attempt) => {
-    for (const token of tokens) helpers.hide(token)
+    for (const token of writer.tokens) helpers.hide(token)
     const body = writer.write(parcel)
     const message = { id: alertKey(parcel.alert), atMs: attempt.nowMs, body }
     return {
