@@ -3,7 +3,7 @@ import type { Secret } from '../lib/secret.ts'
 import type { Meaning, Outcome, ProtocolResult } from './outcome.ts'
 import { PlainPeriod } from './plain-period.ts'
 import { revealProxy, tokensIn } from './secret-url.ts'
-import { type Attempt, type Parcel, parcelOf, type Sink } from './sink.ts'
+import { type Attempt, type Parcel, parcelOf, type Sink, withoutContext } from './sink.ts'
 import type { SinkTools } from './tools.ts'
 import { type AttemptHelpers, runAttempt } from './transport/attempt.ts'
 import { createHttpClient, type HttpPost, type HttpResponse } from './transport/http-client.ts'
@@ -67,9 +67,14 @@ export function createRequestSink(
     let hasPlain = false
     const limits = { signal: attempt.signal, timeoutMs: config.timeout }
     const outcome = await runAttempt(limits, async (helpers) => {
-      const request = await render(parcelOf(alert, attempt), helpers, attempt)
+      const parcel = parcelOf(alert, attempt)
+      const request = await render(parcel, helpers, attempt)
       const { plain } = request
-      if (plain === undefined) return post(request, attempt, helpers)
+      if (plain === undefined) {
+        const result = await post(request, attempt, helpers)
+        const smaller = result.via === 'http' && result.status === tooLarge && withoutContext(parcel)
+        return smaller ? post(await render(smaller, helpers, attempt), attempt, helpers) : result
+      }
       if (plainPeriod.isOn()) return post(plain, attempt, helpers)
       hasPlain = true
       const result = await post(request, attempt, helpers)
@@ -100,6 +105,7 @@ export function createRequestSink(
       onStatus: (early) =>
         (needsBody && isSuccess(early)) ||
         (plain !== undefined && formRefusals.has(early.status)) ||
+        (attempt.context !== undefined && early.status === tooLarge) ||
         helpers.reportEarly(resultOf(early)),
     })
     return resultOf(reply, expectsJson && isPage(reply.body) ? foreignDetails : readBody)
@@ -118,8 +124,9 @@ export function isSuccess({ status }: Pick<HttpResponse, 'status'>): boolean {
   return status >= 200 && status <= 299
 }
 
+const tooLarge = 413
 /** Statuses by which a receiver refuses the form of a request. It has accepted nothing of it, so another form may follow. */
-const formRefusals: ReadonlySet<number> = new Set([400, 413, 415, 422])
+const formRefusals: ReadonlySet<number> = new Set([400, tooLarge, 415, 422])
 
 /** The status decides; a body that only adds to it is not worth a longer wait. */
 const bodyWaitMs = 2_000

@@ -1,5 +1,5 @@
 import type { Alert } from '../alert/alert.ts'
-import type { AlertContext } from '../alert/context.ts'
+import { type AlertContext, isContextName } from '../alert/context.ts'
 import { given } from '../lib/given.ts'
 import type { Outcome } from './outcome.ts'
 
@@ -57,4 +57,12 @@ export type BatchPlan =
 
 export function parcelOf(alert: Alert, { heldBack, requestedAtMs, context }: Omit<Parcel, 'alert'>): Parcel {
   return { alert, ...given({ heldBack, requestedAtMs, context }) }
+}
+
+/** The same with nothing of its context but why that is missing; undefined where it has none. */
+export function withoutContext({ context, ...parcel }: Parcel): Parcel | undefined {
+  const names = Object.keys(context?.parts ?? {}).filter(isContextName)
+  if (context === undefined || names.length === 0) return undefined
+  const tooLarge = names.map((what) => ({ what, why: 'too_large' }) as const)
+  return { ...parcel, context: { ...context, parts: {}, skipped: [...context.skipped, ...tooLarge] } }
 }

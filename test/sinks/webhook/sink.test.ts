@@ -15,6 +15,7 @@ import {
   startWebhookReceiver,
   type WebhookReceiver,
 } from '../../support/webhook-receiver.ts'
+import { whole } from '../contexts.ts'
 import { alertOf, englishDisplay, hostile, persian } from '../samples.ts'
 
 const oldSecret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`
@@ -85,6 +86,21 @@ describe('what receivers get', () => {
     })
     expect(Object.values(receiver.requests[0]?.headers ?? {}).join()).not.toContain('evil')
   })
+})
+
+test('an alert that the receiver finds too large goes out without its context, in the same attempt', async () => {
+  receiver.answerWith(({ body }) => ({ status: body.includes('points') ? 413 : 204 }))
+  const sink = sinkTo(receiver.url, { secret: oldSecret })
+  expect(await sink.send(persian, { ...attempt(), context: whole })).toMatchObject({ kind: 'delivered' })
+  const [large, small] = receiver.requests
+  expect(receiver.requests).toHaveLength(2)
+  expect(small?.headers['webhook-id']).toBe(large?.headers['webhook-id'])
+  const { data } = verify(oldSecret, small) as { data: { context: unknown } }
+  const tooLarge = Object.keys(whole.parts).map((what) => ({ what, why: 'too_large' }))
+  expect(data.context).toEqual({ skipped: [...whole.skipped, ...tooLarge] })
+  receiver.answerWith(() => ({ status: 413 }))
+  expect(await sink.send(persian, attempt())).toMatchObject({ kind: 'dead', reason: 'rejected' })
+  expect(receiver.requests).toHaveLength(3)
 })
 
 test('an alert that cannot be written as JSON is given up, not thrown over', async () => {
