@@ -6,7 +6,6 @@ import {
   type Metrics,
   pollReasons,
   purposes,
-  queueStates,
   sendResults,
   sourceStates,
 } from './metrics.ts'
@@ -30,8 +29,8 @@ interface Names {
 const pairsMax = 1_000
 
 /**
- * Sets the counters, histograms and counts of jobs of these sources and sinks to 0, so that rates and alerts work from the
- * first scrape; those that exist keep their values, also where their name had left the config.
+ * Sets the counters and histograms of these sources and sinks to 0, so that rates and alerts work from the first scrape; those
+ * that exist keep their values, also where their name had left the config. How many jobs there are, only Redis says.
  */
 export function initialiseMetrics(metrics: Metrics, names: Names): void {
   const { initialised } = metrics
@@ -69,9 +68,7 @@ export function initialiseMetrics(metrics: Metrics, names: Names): void {
   }
   for (const sink of newSinks) {
     for (const result of sendResults) metrics.sends.inc({ sink, result }, 0)
-    for (const state of queueStates) metrics.queueJobs.set({ sink, state }, 0)
     metrics.sendDuration.zero({ sink })
-    metrics.deadLetters.set({ sink }, 0)
     metrics.circuitOpen.set({ sink }, 0)
     metrics.sinkPaused.set({ sink }, 0)
     metrics.sinkStuck.set({ sink }, 0)
