@@ -18,7 +18,8 @@ export function rulesCommand(): Command {
       if (options.json) return printJson(shown)
       const { sources } = (await daemon.get('/api/v1/status')) as StatusView
       const those = sources.filter(({ name }) => source === undefined || name === source)
-      print([describeRules(shown, Date.now()), ...unreadLines(those)].join('\n'))
+      const areRead = those.every(({ rules }) => rules !== null)
+      print([describeRules(shown, Date.now(), { areRead }), ...unreadLines(those)].join('\n'))
     })
 }
 
@@ -33,7 +34,8 @@ function unreadLines(sources: StatusView['sources']): string[] {
 
 type Row = Readonly<Record<string, unknown>>
 
-export function describeRules(rows: readonly Row[], nowMs: number): string {
+export function describeRules(rows: readonly Row[], nowMs: number, { areRead = false } = {}): string {
+  if (rows.length === 0 && areRead) return 'there are no alert rules, so no alert can fire'
   if (rows.length === 0)
     return 'no rules are known: they were not read yet, or poll.rulesShare buys none (alert-bridge api GET /api/v1/alerts reads them)'
   return table(

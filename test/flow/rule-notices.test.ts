@@ -77,6 +77,10 @@ it('operators are notified once of rules that may not fire, and once when they a
   const fired = { ...data[0], lastFiredAt: new Date(clock.now() - 2 * hourMs).toISOString() }
   expect(describeRules([fired], clock.now())).toMatch(/ 2h ago +\S+ ago$/m)
   expect(describeRules([{ ...fired, lastFiredAt: null }], clock.now())).toMatch(/ never +\S+ ago$/m)
+  expect(describeRules([], clock.now())).toMatch(/not read yet/)
+  expect(describeRules([], clock.now(), { areRead: true })).toBe(
+    'there are no alert rules, so no alert can fire',
+  )
   await app.stop()
 
   const again = await start()
