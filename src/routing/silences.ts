@@ -12,28 +12,24 @@ export function silenceProblem({ match, ofLaterVersion }: StoredSilence): string
     : 'this silence holds nothing back, since it has a pattern that is too large for this version: expire it, and add it with another'
 }
 
-/** The silences, read at most `cacheMs` ago; the last ones that were read where Redis does not answer in time. */
+/** The silences as they are now; the last ones that were read where Redis does not answer in time. */
 export type ReadSilences = () => Promise<readonly Silence[]>
 
 interface SilenceReaderOptions {
   readonly store: Pick<SilenceStore, 'list'>
   readonly clock: Clock
   readonly log: Logger
-  readonly cacheMs?: number
   /** What Redis may cost a page. */
   readonly timeoutMs?: number
 }
 
 /** Never rejects. A bridge that has not read any yet sends what comes: a message too many is better than one too few. */
 export function createSilenceReader(options: SilenceReaderOptions): ReadSilences {
-  const { store, clock, log, cacheMs = 2_000, timeoutMs = 1_000 } = options
+  const { store, clock, log, timeoutMs = 1_000 } = options
   let known: readonly Silence[] = []
-  let readAtMs = Number.NEGATIVE_INFINITY
   let failing = false
   const warned = new Set<string>()
   return async () => {
-    const nowMs = clock.monotonicMs()
-    if (nowMs - readAtMs < cacheMs) return known
     try {
       const stored = await within(timeoutMs, 'reading the silences', store.list(clock.now()))
       known = stored.flatMap(({ match, ...silence }) => (match === undefined ? [] : [{ ...silence, match }]))
@@ -49,7 +45,6 @@ export function createSilenceReader(options: SilenceReaderOptions): ReadSilences
         log.warn({ known: known.length }, 'the silences cannot be read; the last known ones are used')
       failing = true
     }
-    readAtMs = nowMs
     return known
   }
 }
