@@ -9,9 +9,35 @@ import { type Mistake, mixesAll } from './mistakes/mistake.ts'
  * a config passes here last: the values of variables whose names sound secret, and words that look random, are removed.
  */
 export function conceal(text: string, hidden: readonly Secret[]): string {
-  const without = hidden.reduce((shown, value) => shown.replaceAll(value.reveal(), redacted), text)
-  return without.replace(/[\w+=]+/g, (word) => (looksRandom(word) ? redacted : word))
+  return without(text, byBeginning(hidden)).replace(/[\w+=]+/g, (word) =>
+    looksRandom(word) ? redacted : word,
+  )
 }
+
+/** The text is searched once, however many values there are; of those that overlap, all goes. */
+function without(text: string, values: ReadonlyMap<string, readonly string[]>): string {
+  let shown = ''
+  let endOfLast = 0
+  for (let at = 0; values.size > 0 && at + hiddenCharsMin <= text.length; at += 1) {
+    const found = values.get(text.slice(at, at + hiddenCharsMin))?.find((value) => text.startsWith(value, at))
+    if (found === undefined) continue
+    if (at >= endOfLast) shown += text.slice(endOfLast, at) + redacted
+    endOfLast = Math.max(endOfLast, at + found.length)
+  }
+  return shown + text.slice(endOfLast)
+}
+
+/** What is hidden, by its first characters, the longest first. */
+function byBeginning(hidden: readonly Secret[]): ReadonlyMap<string, readonly string[]> {
+  const known = beginnings.get(hidden)
+  if (known !== undefined) return known
+  const values = hidden.map((secret) => secret.reveal()).sort((a, b) => b.length - a.length)
+  const made = Map.groupBy(values, (value) => value.slice(0, hiddenCharsMin))
+  beginnings.set(hidden, made)
+  return made
+}
+
+const beginnings = new WeakMap<readonly Secret[], ReadonlyMap<string, readonly string[]>>()
 
 /** The answer to a config with mistakes: those that are reported, without secrets. */
 export function refused(mistakes: readonly Mistake[], hidden: readonly Secret[] = []) {

@@ -1,9 +1,11 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { conceal } from '../../src/config/conceal.ts'
 import { loadConfig, parseConfig } from '../../src/config/load.ts'
 import { publicHashOf, redactConfig, showConfig } from '../../src/config/redact.ts'
 import type { Config } from '../../src/config/schema.ts'
+import { Secret } from '../../src/lib/secret.ts'
 import { configText, fixture, fixtureEnv, fixtures, fixturesFolder } from './config-text.ts'
 
 function load(text: string): Config {
@@ -63,6 +65,24 @@ describe('--show', () => {
     const shown = showConfig(loaded.config, loaded.hidden)
     expect(shown).not.toMatch(/51H8xYz|azgdfre/)
     expect(shown).toContain('"c": "[redacted]"')
+  })
+
+  it('reads each secret once, however much it shows, and shows nothing of two that overlap', () => {
+    let reads = 0
+    class Counted extends Secret {
+      override reveal(): string {
+        reads += 1
+        return super.reveal()
+      }
+    }
+    const hidden = ['canary-of-a', 'of-a-river', 'x-canary-of-a'].map((text) => new Counted(text))
+    const texts = ['see canary-of-a-river.', 'or x-canary-of-a', 'no canary-of']
+    expect(texts.map((text) => conceal(text, hidden))).toEqual([
+      'see [redacted].',
+      'or [redacted]',
+      'no canary-of',
+    ])
+    expect(reads).toBe(hidden.length)
   })
 
   it('shows nothing that a template gives a name that sounds secret', () => {
