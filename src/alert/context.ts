@@ -50,9 +50,9 @@ export type SkipReason =
   | 'minute' // the requests of this minute are used up
   | 'held' // the API asked to wait
   | 'scope' // the token lacks the scope, or the account's tier the API
-  | 'failed' // the API's answer was a fault
+  | 'failed' // the API's answer was a fault, or a template makes nothing valid of it
   | 'resting' // the endpoint, or its answer of this instrument, failed or was slow a moment ago
-  | 'too_large' // the answer is larger than a message should carry
+  | 'too_large' // the answer is larger than a message should carry, or than its receiver accepts
   | 'retry' // only the first attempt buys
   | 'unavailable' // Redis did not answer, the token is of another account, or the bridge is stopping
 

@@ -6,6 +6,7 @@ import { revealProxy, tokensIn } from './secret-url.ts'
 import { type Attempt, type Parcel, parcelOf, type Sink, withoutContext } from './sink.ts'
 import type { SinkTools } from './tools.ts'
 import { type AttemptHelpers, runAttempt } from './transport/attempt.ts'
+import { classifyFault } from './transport/fault.ts'
 import { createHttpClient, type HttpPost, type HttpResponse } from './transport/http-client.ts'
 import { isPage } from './transport/json-answer.ts'
 import type { TlsFiles } from './transport/tls.ts'
@@ -68,12 +69,13 @@ export function createRequestSink(
     const limits = { signal: attempt.signal, timeoutMs: config.timeout }
     const outcome = await runAttempt(limits, async (helpers) => {
       const parcel = parcelOf(alert, attempt)
-      const request = await render(parcel, helpers, attempt)
+      const request = await rendered(parcel, helpers, attempt)
       const { plain } = request
       if (plain === undefined) {
         const result = await post(request, attempt, helpers)
-        const smaller = result.via === 'http' && result.status === tooLarge && withoutContext(parcel)
-        return smaller ? post(await render(smaller, helpers, attempt), attempt, helpers) : result
+        const isTooLarge = result.via === 'http' && result.status === tooLarge
+        const alone = isTooLarge ? withoutContext(parcel, 'too_large') : undefined
+        return alone ? post(await render(alone, helpers, attempt), attempt, helpers) : result
       }
       if (plainPeriod.isOn()) return post(plain, attempt, helpers)
       hasPlain = true
@@ -84,6 +86,18 @@ export function createRequestSink(
     })
     if (hasPlain) plainPeriod.note(outcome)
     return outcome
+  }
+
+  /** An alert that cannot be written with its context, as by a template, goes out without it. */
+  async function rendered(...[parcel, helpers, attempt]: Parameters<Render>): Promise<SinkRequest> {
+    try {
+      return await render(parcel, helpers, attempt)
+    } catch (thrown) {
+      const isItsText = classifyFault(thrown).fault === 'unrenderable'
+      const alone = isItsText ? withoutContext(parcel, 'failed') : undefined
+      if (alone === undefined) throw thrown
+      return render(alone, helpers, attempt)
+    }
   }
 
   async function post(

@@ -1,5 +1,5 @@
 import type { Alert } from '../alert/alert.ts'
-import { type AlertContext, isContextName } from '../alert/context.ts'
+import { type AlertContext, isContextName, type SkipReason } from '../alert/context.ts'
 import { given } from '../lib/given.ts'
 import type { Outcome } from './outcome.ts'
 
@@ -59,10 +59,10 @@ export function parcelOf(alert: Alert, { heldBack, requestedAtMs, context }: Omi
   return { alert, ...given({ heldBack, requestedAtMs, context }) }
 }
 
-/** The same with nothing of its context but why that is missing; undefined where it has none. */
-export function withoutContext({ context, ...parcel }: Parcel): Parcel | undefined {
+/** The same without what it has of its context, which counts as skipped; undefined where it has nothing of it. */
+export function withoutContext({ context, ...parcel }: Parcel, why: SkipReason): Parcel | undefined {
   const names = Object.keys(context?.parts ?? {}).filter(isContextName)
   if (context === undefined || names.length === 0) return undefined
-  const tooLarge = names.map((what) => ({ what, why: 'too_large' }) as const)
-  return { ...parcel, context: { ...context, parts: {}, skipped: [...context.skipped, ...tooLarge] } }
+  const skipped = [...context.skipped, ...names.map((what) => ({ what, why }))]
+  return { ...parcel, context: { ...context, parts: {}, skipped } }
 }

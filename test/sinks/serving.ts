@@ -1,6 +1,8 @@
 import { afterEach } from 'vitest'
 import type { Alert } from '../../src/alert/alert.ts'
+import type { AlertContext } from '../../src/alert/context.ts'
 import type { Display } from '../../src/alert/text/display.ts'
+import { given } from '../../src/lib/given.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import { createSink } from '../../src/sinks/registry.ts'
 import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
@@ -25,6 +27,7 @@ interface Serving {
   readonly answer?: ReceiverAnswer
   readonly alert?: Alert
   readonly display?: Display
+  readonly context?: AlertContext
 }
 
 /** What stands in a service's place may answer: the login of a network, or a web application that knows every address. */
@@ -52,13 +55,14 @@ afterEach(async () => {
 })
 
 export async function serve(serving: Serving): Promise<Served> {
-  const { config, answer, alert = persian, display = englishDisplay } = serving
+  const { config, answer, alert = persian, display = englishDisplay, context } = serving
   const receiver = await startWebhookReceiver(answer ? { answer } : {})
   receivers.push(receiver)
   const fields = { allowPrivateNetworks: true, ...config(new URL(receiver.url).origin) }
   const sink = createSink('test', sinkConfigSchema.parse(fields), { display })
   try {
-    const attempt = { number: 1, nowMs: Date.now(), signal: new AbortController().signal }
+    const { signal } = new AbortController()
+    const attempt = { number: 1, nowMs: Date.now(), signal, ...given({ context }) }
     const outcome = await sink.send(alert, attempt)
     const [request] = receiver.requests
     if (request === undefined) throw new Error(`nothing arrived: ${JSON.stringify(outcome)}`)

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { Secret } from '../../../src/lib/secret.ts'
 import { withFiles } from '../../support/files.ts'
+import { contextOf } from '../contexts.ts'
 import { alertOf, hostile, persian } from '../samples.ts'
 import { serve } from '../serving.ts'
 
@@ -42,6 +43,23 @@ test('an alert that would lead to another address is given up, and the sink is n
     alert: alertOf({ symbol: '..' }),
   })
   await expect(sending).rejects.toThrow('"reason":"unrenderable","sinkFault":false')
+})
+
+test('an alert that the template cannot write with its context goes out without it', async () => {
+  const { body } = await serve({
+    config: (origin) => ({
+      type: 'http',
+      url: origin,
+      template:
+        '{ "id": "{{ id }}", "last": {{ context.price.data.last | default: 0 | raw }}, "skipped": {{ context.skipped }} }',
+    }),
+    context: contextOf({ price: { last: '5,230' } }),
+  })
+  const skipped = [
+    { what: 'indicators', why: 'budget' },
+    { what: 'price', why: 'failed' },
+  ]
+  expect(body).toEqual({ id: 'main.4711', last: 0, skipped })
 })
 
 test('hostile text stays inside the body', async () => {
