@@ -4,9 +4,11 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import type * as z from 'zod'
+import { type ContextName, contextKinds, contextUnits } from '../src/alert/context.ts'
 import { parseConfig } from '../src/config/load.ts'
 import { coreOf, metaOf, type Schema } from '../src/config/outline.ts'
 import { configSchema } from '../src/config/schema.ts'
+import { callsOf } from '../src/context/calls.ts'
 import { durationText } from '../src/lib/duration.ts'
 import { waits } from '../src/lib/waits.ts'
 import { digestMax } from '../src/sinks/email/message.ts'
@@ -64,6 +66,14 @@ describe('README', () => {
       .split('\n')
       .filter((line) => /^\| (?!Named|-)/.test(line))
     expect(table).toEqual(wanted)
+  })
+
+  it('lists what each name of context costs, and which scope it asks for', () => {
+    const names: readonly ContextName[] = [...contextKinds, 'macro:KEY']
+    for (const name of names) {
+      const { scope } = callsOf(name).single
+      expect(reference).toContain(`\n| \`${name}\` | ${contextUnits(name)} | \`${scope}\` |`)
+    }
   })
 
   it('lists every command that there is, and no other', async () => {
