@@ -272,11 +272,17 @@ describe('plan --config', () => {
     expect(out).not.toContain('context')
   })
 
-  it('says what the context of the routes costs a day at the most, and what it leaves to polls', async () => {
+  it('says what the context of the routes costs on the busiest day, and what it leaves to polls', async () => {
     const path = file('config.yaml', `${config}    context: [price, chart, "macro:usd_free"]\n`)
-    const { context, alertsPerDay } = JSON.parse((await run(planCommand(), '--config', path, '--json')).out)
-    const alerts = Math.ceil(alertsPerDay)
-    const units = alerts + Math.ceil(alertsPerDay * 2) + Math.min(24, alerts)
+    const planned = async (hours: string) =>
+      JSON.parse((await run(planCommand(), '--config', path, '--hours', hours, '--json')).out)
+    const { context, hours } = (await planned('168')) as { context: object; hours: { alerts: number }[] }
+    const days = hours.map((_, at) => hours.slice(at, at + 24).reduce((sum, each) => sum + each.alerts, 0))
+    const most = Math.max(...days.filter((_, at) => at % 24 === 0))
+    // Whatever hours are shown, of whatever day.
+    expect((await planned('1')).context).toEqual(context)
+    const alerts = Math.ceil(most)
+    const units = alerts + Math.ceil(most * 2) + Math.min(24, alerts)
     expect(context).toMatchObject({
       names: { price: alerts },
       units,
@@ -284,7 +290,7 @@ describe('plan --config', () => {
       unitsForPolls: 1_000 - Math.min(units, contextUnitsMax(1_000, 0.2)),
     })
     expect((await run(planCommand(), '--config', path)).out).toContain(
-      `context costs about ${units} units a day where no two alerts are of one instrument, else less`,
+      `context costs about ${units} units on the busiest day of a week where no two alerts are of one instrument, else less`,
     )
     // Of one instrument each is bought a few times a day, however many alerts there are: not all of that is needed.
     const dear = file('dear.yaml', `${config}    context: [chart, ownership]\n`)

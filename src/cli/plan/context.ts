@@ -5,9 +5,9 @@ import { contextBesidePolls, sharingWith } from '../../config/checks/accounts.ts
 import type { Config } from '../../config/schema.ts'
 
 /**
- * What the context of its routes costs a source a day: as if each alert took all routes and was of another instrument, since the plan
- * learns when alerts come and not of what. A search for a price may have pages, so a day of many such alerts can cost more; never more
- * than `unitsMax`.
+ * What the context of its routes costs a source on the busiest day of a week: as if each alert took all routes and was of another
+ * instrument, since the plan learns when alerts come and not of what. A search for a price may have pages, so a day of many such
+ * alerts can cost more; never more than `unitsMax`.
  */
 export interface ContextCosts {
   readonly names: Readonly<Partial<Record<ContextName, number>>>
@@ -23,13 +23,14 @@ export interface ContextCosts {
 export function contextCosts(
   config: Config,
   source: string,
-  plan: { readonly unitsPerDay: number; readonly unitsOfAccount: number; readonly alertsPerDay: number },
+  plan: { readonly unitsPerDay: number; readonly unitsOfAccount: number; readonly alertsOfDay: () => number },
 ): ContextCosts | undefined {
   const wanted = config.routes
     .filter(({ match }) => match.source === undefined || atOnce(satisfies('source', [source], match.source)))
     .flatMap(({ context }) => context)
   if (wanted.length === 0) return undefined
-  const costs = [...new Set(wanted)].map((name) => [name, unitsADay(name, plan.alertsPerDay)] as const)
+  const alerts = plan.alertsOfDay()
+  const costs = [...new Set(wanted)].map((name) => [name, unitsOfDay(name, alerts)] as const)
   const units = costs.reduce((sum, [, each]) => sum + each, 0)
   const { context } = config.sources[source] ?? {}
   const sharing = sharingWith(config.sources, source)
@@ -46,14 +47,14 @@ export function contextCosts(
 
 export function describeContextCosts({ names, units, unitsMax, unitsForPolls }: ContextCosts): string {
   const each = Object.entries(names).map(([name, cost]) => `${name} ${cost}`)
-  const cost = `about ${units} units a day where no two alerts are of one instrument, else less (${each.join(', ')})`
+  const cost = `about ${units} units on the busiest day of a week where no two alerts are of one instrument, else less (${each.join(', ')})`
   const more = units > unitsMax ? ', what needs more is left out of messages' : ''
   const share = `context.unitsShare and polls allow ${unitsMax}${more}`
   return `  context costs ${cost}: ${share}; polls have at least about ${unitsForPolls}\n`
 }
 
-function unitsADay(name: ContextName, alertsPerDay: number): number {
+function unitsOfDay(name: ContextName, alerts: number): number {
   // A series is bought once an hour for all alerts.
-  const purchases = name.startsWith(macroPrefix) ? Math.min(24, alertsPerDay) : alertsPerDay
+  const purchases = name.startsWith(macroPrefix) ? Math.min(24, alerts) : alerts
   return Math.ceil(purchases * contextUnits(name))
 }

@@ -143,14 +143,22 @@ async function printPlans(sources: AsyncIterable<SourcePlan>, options: Options):
     }
     const unitsOfAccount = options.unitsPerDay ?? unitsPerDay
     const schedule = optionsAt(unitsOfAccount)
-    const preview = previewPlan(schedule, learned, hourStartMs(nowMs, schedule), options.hours)
-    const { alertsPerDay } = preview
-    const context = contextOf?.({ unitsPerDay: schedule.unitsPerDay, unitsOfAccount, alertsPerDay })
+    const startMs = hourStartMs(nowMs, schedule)
+    const preview = previewPlan(schedule, learned, startMs, options.hours)
+    const alertsOfDay = () => alertsOfBusiestDay(schedule, learned, startMs)
+    const context = contextOf?.({ unitsPerDay: schedule.unitsPerDay, unitsOfAccount, alertsOfDay })
     if (options.json)
       plans.push({ ...previewJson(name, schedule, preview), ...(context === undefined ? {} : { context }) })
     else print(describePreview(name, schedule, preview) + (context ? describeContextCosts(context) : ''))
   }
   if (options.json) printJson(plans.length === 1 ? plans[0] : plans)
+}
+
+/** Of the week to come: what a day without trade costs says nothing of the others. */
+function alertsOfBusiestDay(schedule: ScheduleOptions, learned: unknown, startMs: number): number {
+  const { hours } = previewPlan(schedule, learned, startMs, 7 * 24)
+  const days = Array.from({ length: 7 }, (_, day) => hours.slice(day * 24, (day + 1) * 24))
+  return Math.max(...days.map((day) => day.reduce((sum, { alerts }) => sum + alerts, 0)))
 }
 
 async function printTraceTarget(
