@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
 import type { StatusView } from '../../src/admin/views/status-view.ts'
+import { fixedParts } from '../../src/app/fixed-parts.ts'
 import { commandNames, createProgram } from '../../src/cli/cli.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
@@ -173,6 +174,27 @@ it('the runbook says when a stopped source is tried again as the table of failur
   const [, slower = 'not in the table'] =
     /5 min after the token is right, or (its plan's .+?)[;|]/.exec(table) ?? []
   expect(runbook).toContain(`is tried again every 5 minutes, or with ${slower.trim()}`)
+})
+
+const entryOf = (alert: string) => new RegExp(`^## ${alert}\n([^#]+)`, 'm').exec(runbook)?.[1] ?? ''
+
+it('the runbook names what a restart takes of a config that a reload refuses', () => {
+  const text = `
+sources: { main: { baseUrl: "https://api.example.com", token: t } }
+sinks: { hook: { type: webhook, url: "https://hooks.example.com/" } }
+routes: [{ sinks: [hook] }]
+`
+  const loaded = parseConfig(text, { env: {}, folder: '/' })
+  if (!loaded.ok) throw new Error('the config is refused')
+  const names = [...fixedParts(loaded.config).keys()].map((name) => name.replace(/^redis\..*/, 'redis'))
+  const entry = entryOf('AlertBridgeReloadRefused')
+  expect(names.filter((name) => !entry.includes(`\`${name}\``))).toEqual([])
+})
+
+it('the runbook sends nobody to Redis for what Redis has lost', () => {
+  const entry = entryOf('AlertBridgeStateLost')
+  expect(entry).toContain('`startFrom')
+  expect(entry).not.toContain('replay')
 })
 
 it('a real Prometheus takes the rules, and finds data of a running bridge for every panel', async () => {
