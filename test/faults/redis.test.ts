@@ -9,6 +9,7 @@ import { api, metric, readiness } from '../support/bridge.ts'
 import { startDoor } from '../support/door.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { sideBySide } from '../support/finished.ts'
+import type { OpenApi } from '../support/openapi.ts'
 import { clean, hasAll, judge, logOf, sentAgain, showing } from '../support/oracle.ts'
 import { startProgram, writeConfig } from '../support/process.ts'
 import type { RedisServer } from '../support/redis.ts'
@@ -19,6 +20,25 @@ import { until } from '../support/until.ts'
 
 const long = process.env['LONG'] === '1'
 const taken = { status: 204 } as const
+
+/** Asks for all that the API shows: each address answers, whatever it needs of Redis. */
+async function readAll(url: string): Promise<void> {
+  const { paths } = await api<OpenApi>(url, '/api/v1/openapi.json')
+  const shown = Object.keys(paths).filter((path) => paths[path]?.['get'] && !path.endsWith('/events'))
+  const asked = shown.map((path) => path.replace(/\{(source|name)\}/, 'main').replace('{id}', '1'))
+  for (const path of asked) expect([200, 503], path).toContain((await fetch(url + path)).status)
+}
+
+/** The errors of which nobody hears while it works: one ends a bridge. */
+async function unhandledOf(work: () => Promise<void>): Promise<unknown[]> {
+  const unhandled: unknown[] = []
+  const note = (error: unknown) => unhandled.push(error)
+  process.on('unhandledRejection', note)
+  await work()
+  process.off('unhandledRejection', note)
+  return unhandled
+}
+
 /** Longer than the lock of a job. */
 const outageMs = long ? 70_000 : defaultTuning.lockMs + 2_000
 
@@ -46,6 +66,7 @@ describe('Redis that is away for longer than a lock', () => {
       )
       expect((await fetch(`${url}/metrics`)).status).toBe(200)
       expect((await fetch(`${url}/healthz`)).status).toBe(200)
+      expect(await unhandledOf(() => readAll(url))).toEqual([])
       const calls = sandbox.requests.length
       const first = shown.ids.size
       shown.fire(10)

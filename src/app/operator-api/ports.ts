@@ -197,9 +197,12 @@ async function sourcePlan(
 ): Promise<SourcePlanView | undefined> {
   const [source, { budget, poll } = {}] = [valuesOf(sources).get(name), config.sources[name]]
   if (source === undefined || !budget || !poll) return undefined
-  const units = Promise.all([source.unitsPerDay(), source.unitsOfAccount()])
-  const [learned, resetsAt] = await Promise.all([source.learned(), source.resetsAt()])
-  const [unitsPerDay, unitsOfAccount] = await units
+  const [learned, resetsAt, unitsPerDay, unitsOfAccount] = await Promise.all([
+    source.learned(),
+    source.resetsAt(),
+    source.unitsPerDay(),
+    source.unitsOfAccount(),
+  ])
   const paces = sharingWith(config.sources, name).map((each) => each.poll.every ?? null)
   const plan = { source: name, budget, poll, resetsAt, learned: learned ?? null }
   return { ...plan, unitsPerDay, unitsOfAccount, paces }
