@@ -143,12 +143,16 @@ function answerError(
 ): FastifyReply {
   if (error instanceof z.ZodError) return sendProblem(reply, { status: 400, detail: mistakesOf(error) })
   const status = statusOf(error)
+  if (status === 415) return sendProblem(reply, { status, detail: noJson })
   if (status < 500 && error instanceof Error) return sendProblem(reply, { status, detail: error.message })
   deps.log.error({ err: error, path: url.split('?')[0] }, 'admin request failed')
   const isOrder = method !== 'GET' && method !== 'HEAD'
   const why = status === 503 ? 'late' : isOrder && isUnheard(error) ? 'unheard' : 'failed'
   return sendProblem(reply, { status: 503, detail: failures[why] })
 }
+
+/** What curl sends with -d alone is called a form. */
+const noJson = "Send JSON, and say so: 'content-type: application/json'."
 
 const failures = {
   late: 'No answer within the time limit.',
@@ -169,13 +173,17 @@ function plain(message: string): string {
 }
 
 const plainWords: readonly (readonly [RegExp, string])[] = [
-  [/^Invalid (?:input|option): (?=expected )/, ''],
+  [/^(?:Invalid (?:input|option)|Too small|Too big): (?=expected )/, ''],
   [/^expected (?:record|object)\b/, 'expected an object'],
   [/^expected string\b/, 'expected a text'],
   [/^expected array\b/, 'expected a list'],
   [/^expected int\b/, 'expected a whole number'],
   [/^expected number\b/, 'expected a number'],
   [/^expected boolean\b/, 'expected true or false'],
+  [/ to have >=1 \w+$/, ' that is not empty'],
+  [/ to (?:have|be) >=/, ' of at least '],
+  [/ to (?:have|be) <=/, ' of at most '],
+  [/(?<=^expected a (?:whole )?number), received (?:NaN|number)$/, ''],
   [/, received undefined$/, ', and it is missing'],
   [/, received (\w+)$/, ', found $1'],
   [/^Unrecognized keys?: /, 'there is no key '],

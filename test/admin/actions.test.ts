@@ -389,6 +389,7 @@ describe('silences', () => {
     [{ match: { symbol: { regex: '(' } }, for: '1h' }, 'match.symbol.regex: this pattern'],
     [{ match: { rule: {} }, for: '1h' }, 'match.rule'],
     [{ match, for: 'a while' }, '10s, 15m, 6h or 3d'],
+    [{ match: { symbol: '' }, for: '1h' }, 'match.symbol: expected a text that is not empty'],
   ])('%j is refused', async (body, sentence) => {
     const { post, calls } = rig()
     expect(problemOf(await post('/api/v1/silences', body), 400)).toContain(sentence)
@@ -529,7 +530,7 @@ describe('bodies', () => {
         headers,
         payload: '{"ids":["a.1"]}',
       })
-      problemOf(response, 415)
+      expect(problemOf(response, 415)).toBe("Send JSON, and say so: 'content-type: application/json'.")
       expect(calls).toEqual([])
     },
   )
