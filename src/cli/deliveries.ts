@@ -258,8 +258,13 @@ function describeStory(story: DeliveryStory): string[] {
   ]
 }
 
-function holdText({ state, reason, failingSince, nextProbeAt, pausedUntil }: SinkHold): string {
-  const words = { paused: 'is paused', open: 'is resting', stuck: 'is stuck' }
+function holdText({ state, reason, failingSince, nextProbeAt, heldUntil, pausedUntil }: SinkHold): string {
+  const words = {
+    active: `asked for a pause until ${heldUntil}`,
+    paused: 'is paused',
+    open: 'is resting',
+    stuck: 'is stuck',
+  }
   const span = [
     // A sink that is paused may have failed before.
     failingSince === null || state === 'paused' ? '' : ` since ${failingSince}`,

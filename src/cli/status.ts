@@ -134,7 +134,7 @@ function sinkRow(sink: SinkView, nowMs: number): string[] {
 function stateOf(sink: SinkView, nowMs: number): string {
   // Without Redis nobody knows whether it is paused.
   if (sink.waiting === null) return '?'
-  const putsOff = putsEverythingOff(sink, nowMs) ? 'putting off' : sink.state
+  const putsOff = sink.heldUntil || putsEverythingOff(sink, nowMs) ? 'putting off' : sink.state
   const state = refusesEverything(sink) ? 'refusing' : putsOff
   return sink.reason ? `${state} (${sink.reason})` : state
 }

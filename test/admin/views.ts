@@ -85,6 +85,7 @@ export function sink(changes: Partial<SinkView> = {}): SinkView {
     reason: null,
     failingSince: null,
     nextProbeAt: null,
+    heldUntil: null,
     pausedUntil: null,
     waiting: 0,
     active: 1,

@@ -30,11 +30,15 @@ test.each([
 })
 
 test.each([
-  [1_860, 'putting off'],
-  [1_700, 'active'],
-])('a sink that has put off all that it got for %d s is %s', (seconds, state) => {
-  const sinks = [sink({ delayed: 4, putOffSince: ago(seconds) })]
-  expect(describeStatus(status({ sinks }), nowMs)).toMatch(
-    new RegExp(`trading-system +webhook +${state} +0 `),
-  )
-})
+  [1_860, null, 'putting off'],
+  [1_700, null, 'active'],
+  [0, ago(-600), 'putting off'],
+])(
+  'a sink that has put off all that it got for %d s, and asked for a pause until %s, is %s',
+  (seconds, heldUntil, state) => {
+    const sinks = [sink({ delayed: 4, putOffSince: ago(seconds), heldUntil })]
+    expect(describeStatus(status({ sinks }), nowMs)).toMatch(
+      new RegExp(`trading-system +webhook +${state} +0 `),
+    )
+  },
+)

@@ -55,11 +55,12 @@ it('of an alert that waits at a sink that sends nothing, why and the page say si
   const sandbox = await startSandbox()
   const hook = await startWebhookReceiver()
   const down = await startWebhookReceiver({ answer: { status: 503, body: 'they migrate' } })
+  const busy = await startWebhookReceiver({ answer: { status: 429, headers: { 'retry-after': '900' } } })
   const { url } = await startApp(
     bridgeConfig({
       redis,
       feed: sandbox.url,
-      sinks: { hook: hook.url, down: down.url, both: down.url },
+      sinks: { hook: hook.url, down: down.url, both: down.url, busy: busy.url },
       sink: 'allowPrivateNetworks: true, retry: { attempts: 9, initialDelay: 10m, maxDelay: 1h }',
     }),
     { operatorsLookEveryMs: 50 },
@@ -77,7 +78,7 @@ it('of an alert that waits at a sink that sends nothing, why and the page say si
     (await api<{ data: AlertStory }>(url, `/api/v1/deliveries/main/${id}`)).data.deliveries
   await until('all have it', () =>
     story().then(
-      ({ length }) => length === 3,
+      ({ length }) => length === 4,
       () => false,
     ),
   )
@@ -92,17 +93,21 @@ it('of an alert that waits at a sink that sends nothing, why and the page say si
     reason: expect.stringContaining('503'),
     pausedUntil: null,
   })
+  const isAhead = expect.stringMatching(/:\d\d\.000Z$/)
+  expect(holds.get('busy')).toMatchObject({ state: 'active', reason: null, heldUntil: isAhead })
   const { out } = await run(whyCommand(), `main.${id}`, '--url', url)
   expect(out).toMatch(/^hook: waiting.*; the sink is paused until .* \(asked by the desk\)$/m)
   expect(out).toMatch(
     /^down: (?:waiting|delayed).*; the sink is resting since .*, next probe .* \(.*503.*\)$/m,
   )
+  expect(out).toMatch(/^busy: (?:waiting|delayed).*; the sink asked for a pause until /m)
   // Since when it fails is not since when it is paused, and nothing probes it now.
   expect(out).toMatch(/^both: waiting[^;]*; the sink is paused \(they know\)$/m)
   const page = (await (await fetch(`${url}/alerts/main/${id}`)).text()).replace(/<[^>]*>/g, '')
   expect(page).toMatch(/the sink is paused: they knownothing was sent yet/)
   expect(page).toMatch(/the sink is paused: asked by the deskends in [12]h/)
   expect(page).toMatch(/the sink is resting: .*503.*since .*, next probe /)
+  expect(page).toMatch(/the sink asked for a pause that ends in 1[45]m/)
   // Nothing is said of it once it can be sent.
   await fetch(`${url}/api/v1/sinks/hook/resume`, { method: 'POST', headers, body: '{}' })
   await until('it is sent', async () => (await story()).some(({ state }) => state === 'delivered'))

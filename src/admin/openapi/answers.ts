@@ -95,6 +95,7 @@ export const sinkHoldFields = {
   reason: text.nullable(),
   failingSince: maybe,
   nextProbeAt: maybe,
+  heldUntil: maybe,
   pausedUntil: maybe,
 }
 
@@ -111,7 +112,9 @@ export const alertStory = takes<AlertStory>()(
         routes: z.array(text).nullable(),
         state: z.enum(deliveryStates),
         orphaned: z.literal(true).optional(),
-        heldUpBy: z.object({ state: z.enum(['paused', 'open', 'stuck']), ...sinkHoldFields }).optional(),
+        heldUpBy: z
+          .object({ state: z.enum(['active', 'paused', 'open', 'stuck']), ...sinkHoldFields })
+          .optional(),
         reason: text.nullable(),
         nextAttemptAt: maybe,
         requestedAt: maybe,

@@ -54,7 +54,8 @@ ${count(sink, words, 'today')}
 function stateBadge(sink: SinkView, { words, nowMs }: Times): Html {
   if (sink.waiting === null) return badge('calm', 'clock', words.unknownState)
   if (refusesEverything(sink)) return badge('failed', 'cross', words.refuses)
-  if (putsEverythingOff(sink, nowMs)) return badge('warning', 'clock', words.putsOff)
+  if (sink.heldUntil !== null || putsEverythingOff(sink, nowMs))
+    return badge('warning', 'clock', words.putsOff)
   return badge(...states[sink.state], words.sinkStates[sink.state])
 }
 
@@ -72,11 +73,13 @@ export function stateNote(
     state,
     failingSince,
     nextProbeAt,
+    heldUntil,
     pausedUntil,
-  }: Pick<SinkView, 'state' | 'failingSince' | 'nextProbeAt' | 'pausedUntil'>,
+  }: Pick<SinkView, 'state' | 'failingSince' | 'nextProbeAt' | 'heldUntil' | 'pausedUntil'>,
   times: Times,
 ): HtmlPart {
   if (pausedUntil !== null) return html`<small>${times.words.ends(times.distance(pausedUntil))}</small>`
+  if (heldUntil !== null) return html`<small>${times.words.askedForPause(times.distance(heldUntil))}</small>`
   if (failingSince === null || state === 'paused') return null
   const next = nextProbeAt === null ? null : times.words.nextProbe(times.distance(nextProbeAt))
   return html`<small>${times.words.since(times.distance(failingSince))}${next}</small>`

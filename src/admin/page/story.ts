@@ -97,6 +97,7 @@ ${buttonRow(canAct, buttonsOf(part, alert, words))}</article>`
 function hold(sink: SinkHold, times: Times): Html {
   const { words } = times
   const note = stateNote(sink, times)
+  if (sink.state === 'active') return html`<p class="reason">${note}</p>`
   return html`<p class="reason">${words.sinkIs(words.sinkStates[sink.state])}${sink.reason ? html`: ${sinkReason(sink, words)}` : null}${note}</p>`
 }
 

@@ -2,7 +2,7 @@ import type { Alert } from '../../alert/alert.ts'
 import type { WrittenMatch } from '../../alert/match/match-form.ts'
 import type { RouteDecision } from '../../alert/route.ts'
 import type { AuditRow } from './audit-view.ts'
-import type { SinkState, SinkView } from './status-view.ts'
+import type { SinkView } from './status-view.ts'
 
 /**
  * Deliveries as the API shows them. Instants are ISO 8601 in UTC; null means "not known". Headline, symbol, why and the
@@ -179,10 +179,11 @@ export interface DeliveryStory {
   readonly attempts: readonly AttemptView[]
 }
 
-/** As the status has it: an operator paused the sink, it rests after faults, or it is stuck. */
-export interface SinkHold extends Pick<SinkView, 'reason' | 'failingSince' | 'nextProbeAt' | 'pausedUntil'> {
-  readonly state: Exclude<SinkState, 'active'>
-}
+/** As the status has it: an operator paused the sink, it rests after faults, it is stuck, or (`active`) it asked for a pause. */
+export type SinkHold = Pick<
+  SinkView,
+  'state' | 'reason' | 'failingSince' | 'nextProbeAt' | 'heldUntil' | 'pausedUntil'
+>
 
 export interface AttemptView {
   /**

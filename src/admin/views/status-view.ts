@@ -195,6 +195,8 @@ export interface SinkView {
   /** Since when its breaker is open, and when it is probed next; null where it is closed, or this is not known. A paused sink is not probed. */
   readonly failingSince: string | null
   readonly nextProbeAt: string | null
+  /** When the pause ends that the sink itself asked for; null where there is none, or something else keeps it from sending. */
+  readonly heldUntil: string | null
   /** When the pause ends by itself; null where it does not, or there is none. */
   readonly pausedUntil: string | null
   /** Jobs by state; null while Redis is away. */

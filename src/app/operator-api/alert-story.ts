@@ -65,6 +65,7 @@ export async function withHolds(
 }
 
 function holdOf(sink: SinkView): [string, SinkHold][] {
-  const { name, state, reason, failingSince, nextProbeAt, pausedUntil } = sink
-  return state === 'active' ? [] : [[name, { state, reason, failingSince, nextProbeAt, pausedUntil }]]
+  const { name, state, reason, failingSince, nextProbeAt, heldUntil, pausedUntil } = sink
+  if (state === 'active' && heldUntil === null) return []
+  return [[name, { state, reason, failingSince, nextProbeAt, heldUntil, pausedUntil }]]
 }

@@ -30,6 +30,7 @@ export function sinkView({ about, lane, breaker, queue, pause }: SinkFacts, nowM
     failingSince: isoOrNull(open?.sinceMs),
     // The queue of a paused sink gives out nothing, also no probe.
     nextProbeAt: lane?.breaker === 'open' && !queue?.paused ? isoOrNull(lane.heldUntilMs) : null,
+    heldUntil: state === 'active' ? isoOrNull(queue?.heldUntilMs) : null,
     pausedUntil: queue?.paused ? isoOrNull(pause?.untilMs) : null,
     waiting: counts?.waiting ?? null,
     active: counts?.active ?? null,

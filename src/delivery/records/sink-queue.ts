@@ -1,5 +1,6 @@
 import { readJson } from '../../alert/json/json.ts'
 import { given } from '../../lib/given.ts'
+import { holdCountMin } from '../../store/sink/delay-origins.ts'
 import { answerText } from '../attempt/follow-up.ts'
 import { parseAttemptRecord, tooOldText } from '../queue/attempt-record.ts'
 import { delayField, isOfDelivery } from '../queue/job-fields.ts'
@@ -18,6 +19,8 @@ export interface SinkQueueView {
   /** Why the last dead letter was given up on. */
   readonly lastDeadReason?: string
   readonly deliveredSince: number
+  /** When the pause ends that the sink asked for, or that its breaker made. */
+  readonly heldUntilMs?: number
   /** When the alert that is next to be sent was queued, or an operator asked for it. */
   readonly oldestWaitingAtMs?: number
   /** As that, of the alert that has been tried in vain for the longest, of the few whose next attempt is the last one to come. */
@@ -46,12 +49,12 @@ export async function readSinkQueue(
 ): Promise<SinkQueueView> {
   const queue = queues.queue(sink)
   const paceFromMs = Date.now() - paceMs
-  const keys = ['meta', ...stateNames, ''].map((name) => queue.toKey(name))
+  const keys = ['meta', ...stateNames, '', 'limiter'].map((name) => queue.toKey(name))
   const reading = queues.redis.eval(
     ...([sinkQueueScript, keys.length, ...keys] as const),
-    ...[sinceMs, paceFromMs, `expired: ${tooOldText}`, recipients],
+    ...[sinceMs, paceFromMs, `expired: ${tooOldText}`, recipients, holdCountMin],
   )
-  const [paused, sizes, done, dead, next, deliveredSince, ended, refusedInARow, tried] =
+  const [paused, sizes, done, dead, next, deliveredSince, ended, refusedInARow, tried, heldUntilMs] =
     (await reading) as SinkQueueAnswer
   const [finishedOn, returnvalue] = done
   const [deadOn, lastDeadReason] = dead
@@ -74,6 +77,7 @@ export async function readSinkQueue(
       lastAnswer: answer && (answerText(answer) || undefined),
       lastDeadAtMs: instantOf(deadOn),
       lastDeadReason: lastDeadReason || undefined,
+      heldUntilMs: heldUntilMs || undefined,
       oldestWaitingAtMs,
       oldestTriedAtMs: tried.map(triedSince).reduce(earlier, undefined),
       lastRetry: lastRetry(tried),
@@ -97,7 +101,7 @@ type Fields = readonly [string | null, string | null, (string | null)?] | readon
 
 type SinkQueueAnswer = [
   ...[number, readonly number[], Fields, Fields, Fields, number, [number, number], number],
-  readonly Tried[],
+  ...[readonly Tried[], number],
 ]
 
 /** Fields of a job, and the record of its last attempt. */
@@ -137,10 +141,12 @@ function requestedAt(data: string | null | undefined): number | undefined {
 }
 
 /**
- * KEYS meta, wait, active, delayed, completed, failed, start of a job's key · ARGV since when acknowledgements are counted, and since when
- * all that ended, why an alert is given up on unsent, and how many recipients each has · Returns whether it is paused, how many there are
- * in each state, fields of the last that was acknowledged, the last that was given up on and the next to be sent, both counts,
- * `refusedInARow`, and fields and the last record of some of those to be tried later. The id of a job ends with a tag of its recipient, where there are some (`jobId`).
+ * KEYS meta, wait, active, delayed, completed, failed, start of a job's key, limiter · ARGV since when acknowledgements are counted, and
+ * since when all that ended, why an alert is given up on unsent, how many recipients each has, and the count from which on the limiter is
+ * a hold · Returns whether it is paused, how many there are in each state, fields of the last that was acknowledged, the last that was
+ * given up on and the next to be sent, both counts, `refusedInARow`, fields and the last record of some of those to be tried later, and
+ * when the hold ends, to the second: so it is the same whenever it is read. The id of a job ends with a tag of its recipient, where there
+ * are some (`jobId`).
  */
 const sinkQueueScript = `
 local function fieldsOf(id, ...)
@@ -165,6 +171,12 @@ local tried = {}
 for _, id in ipairs(redis.call('ZREVRANGE', KEYS[4], 0, ${triedLookedAt - 1})) do
   tried[#tried + 1] = { fieldsOf(id, 'timestamp', 'data', '${delayField}'), redis.call('LINDEX', KEYS[7] .. id .. ':logs', -1) }
 end
+local heldUntil = 0
+local heldMs = redis.call('PTTL', KEYS[8])
+if heldMs > 0 and tonumber(redis.call('GET', KEYS[8])) >= tonumber(ARGV[5]) then
+  local now = redis.call('TIME')
+  heldUntil = 1000 * math.floor((now[1] * 1000 + now[2] / 1000 + heldMs) / 1000 + 0.5)
+end
 return {
   redis.call('HEXISTS', KEYS[1], 'paused'),
   {
@@ -181,5 +193,6 @@ return {
   { redis.call('ZCOUNT', KEYS[5], ARGV[2], '+inf'), redis.call('ZCOUNT', KEYS[6], ARGV[2], '+inf') },
   refused,
   tried,
+  heldUntil,
 }
 `

@@ -91,7 +91,7 @@ const alertStory = (): AlertStory => {
         requestedAt: ago(30),
         heldUpBy: {
           ...{ state: 'paused', reason: 'night', failingSince: ago(60) },
-          ...{ nextProbeAt: ago(-60), pausedUntil: state === 'waiting' ? ago(-90) : null },
+          ...{ nextProbeAt: ago(-60), heldUntil: null, pausedUntil: state === 'waiting' ? ago(-90) : null },
         },
       },
     })) as never,

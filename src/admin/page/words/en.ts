@@ -144,6 +144,7 @@ export const english = {
   sendTakes: (span: string) => `a send takes ${span}`,
   ends: (when: HtmlPart) => html`ends ${when}`,
   since: (when: HtmlPart) => html`since ${when}`,
+  askedForPause: (ends: HtmlPart) => html`the sink asked for a pause that ends ${ends}`,
   nextProbe: (when: HtmlPart) => html`, next probe ${when}`,
   takes: (span: string) => `, takes ${span}`,
   pause: 'Pause',

@@ -17,7 +17,6 @@ export const persian: PageWords = {
   // Beside Persian digits a dot is read as a zero.
   dot: '، ',
   fromBelow: englishText,
-
   headline: ({ ready, findings }) => {
     const broken = findings.filter(({ level }) => level === 'failed').length
     if (findings.length === 0) return 'هشدارها تحویل می‌شوند'
@@ -146,6 +145,7 @@ export const persian: PageWords = {
   sendTakes: (span) => `هر ارسال ${span}`,
   ends: (when) => html`پایان: ${when}`,
   since: (when) => html`آغاز: ${when}`,
+  askedForPause: (ends) => html`این مقصد درنگ خواسته است؛ پایان: ${ends}`,
   nextProbe: (when) => html`، آزمایش بعدی ${when}`,
   takes: (span) => `، ${span} زمان می‌برد`,
   pause: 'توقف',
