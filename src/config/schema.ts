@@ -3,7 +3,8 @@ import { domainToASCII } from 'node:url'
 import * as z from 'zod'
 import { durationWithin, tokenField } from '../lib/fields.ts'
 import { hostPort } from '../lib/host-port.ts'
-import { checkedSecret, httpUrlProblem } from '../sinks/common-config.ts'
+import { httpUrlProblem } from '../sinks/common-config.ts'
+import { headersField } from '../sinks/headers-config.ts'
 import { sinkConfigSchema } from '../sinks/sink-config.ts'
 import { logLevels } from '../telemetry/log-level.ts'
 import { withIntervals } from './checks/intervals.ts'
@@ -26,10 +27,6 @@ const nameField = z
     /^(?!\d+$)[a-z0-9-]{1,40}$/,
     'expected a name of at most 40 of a-z, 0-9 and -, and not a bare number',
   )
-
-const tokenOrWords = checkedSecret((text) =>
-  /^[\t\x20-\x7e]*$/.test(text) ? undefined : 'a header cannot carry this character',
-)
 
 const listenWords = 'expected host:port, such as 127.0.0.1:8080, [::1]:8080 or :8080'
 const listenField = z.string(listenWords).transform(parseListen).meta({ show: hostPort })
@@ -88,9 +85,7 @@ export const configSchema = z.strictObject({
         const message = httpUrlProblem(text, { userinfo: false })
         if (message !== undefined) context.addIssue({ code: 'custom', message })
       }),
-      headers: z
-        .record(z.string().regex(/^[A-Za-z0-9-]{1,100}$/, 'expected the name of a header'), tokenOrWords)
-        .default({}),
+      headers: headersField(),
     })
     .optional()
     .describe(

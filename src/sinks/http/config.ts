@@ -1,8 +1,9 @@
 import * as z from 'zod'
 import { bodyFields, checkBody } from '../body-config.ts'
 import { checkedSecret, commonSinkFields, proxyField, tlsField } from '../common-config.ts'
+import { headersField } from '../headers-config.ts'
 import { urlTemplateProblem } from '../template/url-template.ts'
-import { authField, headersField } from '../transport/headers.ts'
+import { authField } from '../transport/headers.ts'
 
 export type HttpSinkConfig = z.output<typeof httpConfigSchema>
 

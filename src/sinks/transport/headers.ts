@@ -3,6 +3,7 @@ import { secretField } from '../../lib/fields.ts'
 import type { Secret } from '../../lib/secret.ts'
 import { traceparentOf } from '../../telemetry/trace-ids.ts'
 import { checkedSecret } from '../common-config.ts'
+import { headerValueProblem } from '../headers-config.ts'
 import { credentialsIn, hideLogin } from '../secret-url.ts'
 import type { Attempt, Parcel } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
@@ -21,19 +22,6 @@ export const authField = z
     if (given.basic?.username.includes(':'))
       context.addIssue({ code: 'custom', path: ['basic', 'username'], message: 'must not contain a colon' })
   })
-
-/** `problemOf` adds names that the sink reserves for itself. */
-export function headersField(problemOf: (lowerCaseName: string) => string | undefined = () => undefined) {
-  return z
-    .record(z.string(), checkedSecret(headerValueProblem))
-    .superRefine((headers, context) => {
-      for (const name of Object.keys(headers)) {
-        const message = headerNameProblem(name) ?? problemOf(name.toLowerCase())
-        if (message !== undefined) context.addIssue({ code: 'custom', path: [name], message })
-      }
-    })
-    .default({})
-}
 
 interface RequestCredentials {
   readonly headers?: Readonly<Record<string, Secret>> | undefined
@@ -64,38 +52,6 @@ export function traceHeaders(
   { number, target }: Attempt,
 ): Record<string, string> {
   return traces ? { traceparent: traceparentOf({ alert, sink, target, number, requestedAtMs }) } : {}
-}
-
-function headerValueProblem(value: string): string | undefined {
-  return /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
-    ? undefined
-    : 'a header cannot carry line breaks, control characters or letters beyond Latin-1'
-}
-
-/** Names that belong to the connection or to the sink itself. */
-const reservedHeaders: ReadonlySet<string> = new Set([
-  'connection',
-  'content-length',
-  'content-type',
-  'content-encoding',
-  'expect',
-  'host',
-  'http2-settings',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
-
-function headerNameProblem(name: string): string | undefined {
-  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return 'is no valid name of a header'
-  if (reservedHeaders.has(name.toLowerCase()))
-    return 'this header belongs to the connection or to the sink itself and cannot be set'
-  return undefined
 }
 
 /** A file may have changed, so the value is checked again. */

@@ -1,8 +1,9 @@
 import * as z from 'zod'
 import { bodyFields, checkBody } from '../body-config.ts'
 import { checkedSecret, commonSinkFields, httpUrlProblem, proxyField, tlsField } from '../common-config.ts'
+import { headersField } from '../headers-config.ts'
 import { replayHeader } from '../replay.ts'
-import { authField, headersField } from '../transport/headers.ts'
+import { authField } from '../transport/headers.ts'
 import { webhookSecretProblem } from './secret.ts'
 
 export type WebhookConfig = z.output<typeof webhookConfigSchema>
