@@ -107,7 +107,7 @@ export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
 const named = z.object({ name: nameField })
 
 const pause = z.strictObject({
-  for: durationWithin(0, waits.silence.maxMs).optional(),
+  for: durationWithin(1_000, waits.silence.maxMs).optional(),
   comment: z.string().max(500).default(''),
   unlessPaused: z.literal(true).optional(),
 })

@@ -279,6 +279,7 @@ describe('with the token', () => {
 
   test.each<[string, unknown, string]>([
     ['/-/reload', { config: 'other.yaml' }, 'no field config'],
+    ['/api/v1/sinks/ops-slack/pause', { for: '0s' }, 'for: expected a duration between 1s and 366d'],
     ['/api/v1/sinks/ops-slack/resume', { for: '10m' }, 'for'],
     ['/api/v1/sinks/ops-slack/probe', [1], 'no field 0'],
     ['/api/v1/dead-letters/retry', {}, 'say which'],
