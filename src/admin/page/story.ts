@@ -85,7 +85,7 @@ function nobody({ deliveries, held }: AlertStory, words: PageWords): HtmlPart {
 function delivery(part: DeliveryStory, alert: AlertStory, times: Times, canAct: boolean): Html {
   const { sink, target, routes, state, orphaned, heldUpBy, attempts, nextAttemptAt, requestedAt } = part
   const { words } = times
-  const [tone, icon, word] = badgeOf(state, attempts.length > 0, words)
+  const [tone, icon, word] = badgeOf(state, attempts.at(-1)?.outcome === 'retry', words)
   const next = nextAttemptAt
     ? html`<p class="reason">${words.nextTry(times.distance(nextAttemptAt))}</p>`
     : null

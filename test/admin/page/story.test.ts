@@ -195,6 +195,12 @@ describe('the story of an alert', () => {
     const deliveries = [{ ...dead, state: 'delayed', reason: null, nextAttemptAt: ago(-220) }]
     const { words } = await story(storyWith({ deliveries } as never))
     expect(words).toContain('desk later next try in 3m 40s nothing was sent yet')
+    // Nor of one that an operator sends again.
+    const attempts = [
+      { number: 1, round: 1, at: ago(900), outcome: 'delivered', durationSeconds: 1, text: '' },
+    ]
+    const again = deliveries.map((part) => ({ ...part, attempts, requestedAt: ago(20) }))
+    expect((await story(storyWith({ deliveries: again } as never))).words).toContain('desk later next try')
   })
 
   test('says for how many recipients a button acts, where a sink has several', async () => {
