@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Escaping, escapingOf } from '../../src/sinks/template/escaping.ts'
 import { createTemplate, templateProblem } from '../../src/sinks/template/template.ts'
 import { renderedCharsMax } from '../../src/sinks/template/writer.ts'
@@ -135,6 +135,13 @@ describe('the sandbox', () => {
     const alert = alertOf({ payload: Array<number>(1_500_000).fill(1) })
     expect(() => fill(text, 'none', alert)).toThrow('limit exceeded')
     expect(fill(text, 'none')).toBe('')
+  })
+
+  test('is written also where the machine is frozen meanwhile, or has no time for it', () => {
+    let nowMs = performance.now()
+    vi.spyOn(performance, 'now').mockImplementation(() => (nowMs += 1_000))
+    onTestFinished(() => void vi.restoreAllMocks())
+    expect(fill('{{ kind }} {{ id }}', 'none')).toBe('screen main.4712')
   })
 
   test('gives up what is longer than any receiver would take', () => {

@@ -92,10 +92,7 @@ export const trialDisplay: Display = { timeZone: 'Asia/Tehran', calendar: 'both'
 const noJson =
   'the template made no valid JSON (values are escaped wherever they stand, "{{ headline }}" or {{ headline }}; what is written by | raw, and every comma and bracket, must fit for each alert)'
 
-/**
- * Tried twice, since a failure makes the alert a dead letter: the time limit is by the clock, and the machine may have
- * been frozen; and the API may have sent objects that the library cannot turn into text.
- */
+/** Tried twice, since a failure makes the alert a dead letter: the API may have sent objects that the library cannot turn into text. */
 function rendered(engine: Engine, parts: Part[], scope: object): string {
   try {
     return engine.render(parts, scope)
