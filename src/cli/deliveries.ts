@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander'
 import { formatCount } from '../admin/page/words/en.ts'
 import {
   type AlertStory,
+  type AttemptView,
   type DeliveryRow,
   type DeliveryStory,
   rowStates,
@@ -253,9 +254,15 @@ function describeStory(story: DeliveryStory): string[] {
       const status = each.status === null ? '' : ` ${each.status}`
       const line = `  ${each.number}. ${each.at} ${each.outcome}${each.reason ? ` (${isolated(each.reason)})` : ''}${status} ${isolated(each.text)}`
       const before = attempts[at - 1]
-      return before && before.round !== each.round ? ['  sent again by an operator:', line] : [line]
+      const again = before && before.round !== each.round ? ['  sent again by an operator:'] : []
+      return [...again, line, ...withoutLine(each.skipped)]
     }),
   ]
+}
+
+function withoutLine(skipped: AttemptView['skipped'] = []): string[] {
+  const parts = skipped.map(({ what, why }) => `${isolated(what)} (${why})`)
+  return parts.length === 0 ? [] : [`     without context: ${parts.join(', ')}`]
 }
 
 function holdText({ state, reason, failingSince, nextProbeAt, heldUntil, pausedUntil }: SinkHold): string {

@@ -1,3 +1,4 @@
+import type { AlertContext } from '../alert/context.ts'
 import { given } from '../lib/given.ts'
 import { isPage } from './transport/json-answer.ts'
 
@@ -7,7 +8,12 @@ import { isPage } from './transport/json-answer.ts'
  * record of an attempt and on the status page.
  */
 export type Outcome =
-  | { readonly kind: 'delivered'; readonly answer: Answer }
+  | {
+      readonly kind: 'delivered'
+      readonly answer: Answer
+      /** Of its context, where the sink left out what it was given. */
+      readonly skipped?: AlertContext['skipped']
+    }
   | {
       readonly kind: 'retry'
       readonly reason: RetryReason

@@ -1,4 +1,5 @@
 import type { Alert } from '../alert/alert.ts'
+import type { SkipReason } from '../alert/context.ts'
 import type { Secret } from '../lib/secret.ts'
 import type { Meaning, Outcome, ProtocolResult } from './outcome.ts'
 import { PlainPeriod } from './plain-period.ts'
@@ -66,16 +67,25 @@ export function createRequestSink(
 
   async function send(alert: Alert, attempt: Attempt): Promise<Outcome> {
     let hasPlain = false
+    let parcel = parcelOf(alert, attempt)
+    const leaveContext = (why: SkipReason): boolean => {
+      const alone = withoutContext(parcel, why)
+      parcel = alone ?? parcel
+      return alone !== undefined
+    }
     const limits = { signal: attempt.signal, timeoutMs: config.timeout }
     const outcome = await runAttempt(limits, async (helpers) => {
-      const parcel = parcelOf(alert, attempt)
-      const request = await rendered(parcel, helpers, attempt)
+      const write = async () => render(parcel, helpers, attempt)
+      const request = await write().catch((thrown: unknown) => {
+        // As by a template: an alert that cannot be written with its context goes out without it.
+        if (classifyFault(thrown).fault === 'unrenderable' && leaveContext('failed')) return write()
+        throw thrown
+      })
       const { plain } = request
       if (plain === undefined) {
         const result = await post(request, attempt, helpers)
         const isTooLarge = result.via === 'http' && result.status === tooLarge
-        const alone = isTooLarge ? withoutContext(parcel, 'too_large') : undefined
-        return alone ? post(await render(alone, helpers, attempt), attempt, helpers) : result
+        return isTooLarge && leaveContext('too_large') ? post(await write(), attempt, helpers) : result
       }
       if (plainPeriod.isOn()) return post(plain, attempt, helpers)
       hasPlain = true
@@ -85,19 +95,9 @@ export function createRequestSink(
       return post(plain, attempt, helpers)
     })
     if (hasPlain) plainPeriod.note(outcome)
-    return outcome
-  }
-
-  /** An alert that cannot be written with its context, as by a template, goes out without it. */
-  async function rendered(...[parcel, helpers, attempt]: Parameters<Render>): Promise<SinkRequest> {
-    try {
-      return await render(parcel, helpers, attempt)
-    } catch (thrown) {
-      const isItsText = classifyFault(thrown).fault === 'unrenderable'
-      const alone = isItsText ? withoutContext(parcel, 'failed') : undefined
-      if (alone === undefined) throw thrown
-      return render(alone, helpers, attempt)
-    }
+    const { context } = parcel
+    if (outcome.kind !== 'delivered' || context === undefined || context === attempt.context) return outcome
+    return { ...outcome, skipped: context.skipped }
   }
 
   async function post(

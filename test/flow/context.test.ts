@@ -1,7 +1,9 @@
 import PostalMime from 'postal-mime'
 import { describe, expect, it } from 'vitest'
+import type { AlertStory } from '../../src/admin/views/delivery-view.ts'
+import { describeAlert } from '../../src/cli/deliveries.ts'
 import { startApp } from '../support/app.ts'
-import { impatient, metric } from '../support/bridge.ts'
+import { api, impatient, metric } from '../support/bridge.ts'
 import { wallClock } from '../support/clock.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { onTestFinished } from '../support/finished.ts'
@@ -74,7 +76,7 @@ describe('a route with context', () => {
     // The process that sends is another one than the one that polls.
     const { url } = await startApp(config, { role: 'sender' })
     await until('the first poll', async () => sandbox.requests.length > 0)
-    sandbox.fire({ symbol: 'فولاد', slug: 'foolad' })
+    const { id } = sandbox.fire({ symbol: 'فولاد', slug: 'foolad' })
     const [request] = await hook.received(1)
     const { context } = bodyOf(request).data
     const { skipped, ...parts } = context ?? {}
@@ -98,6 +100,15 @@ describe('a route with context', () => {
     await hook.received(2)
     expect(await metric(url, spent)).toBe(17)
     expect(await total('chart', 'cached')).toBe(1)
+    // Mails and messages have no place for it.
+    let told = ''
+    await until('both are recorded', async () => {
+      const { data } = await api<{ data: AlertStory }>(url, `/api/v1/deliveries/main/${id}`)
+      told = describeAlert(data)
+      return data.deliveries.every(({ attempts }) => attempts.length > 0)
+    })
+    expect(told).toMatch(/^hook: .*\n.* delivered 204 *\n {5}without context: macro:none \(not_found\)$/m)
+    expect(told).toMatch(/^plain: .*\n.* delivered 204 *$/m)
   })
 
   it('has the latest value of a monthly series, which may be months old', async () => {

@@ -88,6 +88,7 @@ const attempt = z.object({
   reason: text.nullable(),
   status: z.int().nullable(),
   text,
+  skipped: z.array(z.object({ what: text, why: text })).optional(),
 })
 
 /** Why a sink does not send, and until when. */

@@ -114,12 +114,16 @@ function roundMark(
 }
 
 function attempt(
-  { number, at, durationSeconds, outcome, reason, status, text }: AttemptView,
+  { number, at, durationSeconds, outcome, reason, status, text, skipped = [] }: AttemptView,
   times: Times,
 ): Html {
   const tone = outcome === 'delivered' ? 'ok' : outcome === 'dead' ? 'failed' : 'warning'
   const { words } = times
-  return html`<li><span class="number">${words.count(number)}.</span> <span class="${tone}">${words.results[outcome]}</span> ${status === null ? null : html`<b>${status}</b> `}${reason ? html`${failure(reason, words.reasons)} ` : null}<small>${times.moment(at)}${words.took(words.duration(durationSeconds * 1_000))}</small>${text ? html`<small class="answer">${foreign(text)}</small>` : null}</li>`
+  const without = skipped.map(({ what, why }, at) => [
+    at === 0 ? null : words.list,
+    foreign(`${what} (${why})`),
+  ])
+  return html`<li><span class="number">${words.count(number)}.</span> <span class="${tone}">${words.results[outcome]}</span> ${status === null ? null : html`<b>${status}</b> `}${reason ? html`${failure(reason, words.reasons)} ` : null}<small>${times.moment(at)}${words.took(words.duration(durationSeconds * 1_000))}</small>${text ? html`<small class="answer">${foreign(text)}</small>` : null}${without.length === 0 ? null : html`<small class="answer">${words.without(without)}</small>`}</li>`
 }
 
 function buttonsOf({ sink, state }: DeliveryStory, alert: AlertStory, words: PageWords): Html[] {

@@ -200,6 +200,8 @@ export interface AttemptView {
   /** The HTTP or SMTP status, when there was one. */
   readonly status: number | null
   readonly text: string
+  /** What of its context it was delivered without, and why. */
+  readonly skipped?: readonly { readonly what: string; readonly why: string }[]
 }
 
 export interface SilenceView {

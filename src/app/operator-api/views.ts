@@ -19,6 +19,7 @@ import type { DeadLetter as StoredDeadLetter } from '../../delivery/records/dead
 import type { JobHistory } from '../../delivery/records/delivery-log.ts'
 import type { AlertSummary, JobState, JobView } from '../../delivery/records/job-view.ts'
 import type { LetterGroups } from '../../delivery/records/letter-groups.ts'
+import { given } from '../../lib/given.ts'
 import { lastingFailure, overdueMs } from '../../poller/health.ts'
 import type { BudgetDay, DecisionReason } from '../../schedule/schedule.ts'
 import type { PollerState, PollerStatus } from '../../store/source/source-status.ts'
@@ -263,6 +264,7 @@ function attemptView(record: AttemptRecord, place: Pick<AttemptView, 'number' | 
     reason: record.reason ?? null,
     status: record.status ?? null,
     text: record.text,
+    ...given({ skipped: record.skipped }),
   }
 }
 

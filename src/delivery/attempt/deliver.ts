@@ -30,6 +30,8 @@ export type JobResult =
       readonly job: DeliveryJob
       readonly name: string
       readonly outcome: Outcome
+      /** Of its context: why it went out without. */
+      readonly skipped: AlertContext['skipped']
       readonly startedAtMs: number
       readonly durationMs: number
       /** How much earlier than by the alert's own schedule it ended; 0 for one that was due. */
@@ -165,7 +167,9 @@ export async function deliver(job: LockedJob, signal: AbortSignal, deps: Deliver
   if (fields?.acknowledged) return { step: 'acknowledged_before', record: fields.acknowledged }
   if (sent.step !== 'sent') return sent
   const earlyMs = Math.max(0, (fields?.earlyMs ?? 0) - (clock.monotonicMs() - readAtMs))
-  return { ...sent, job: delivery, name, earlyMs }
+  const { outcome } = sent
+  const skipped = (outcome.kind === 'delivered' ? outcome.skipped : undefined) ?? found?.skipped ?? []
+  return { ...sent, job: delivery, name, earlyMs, skipped }
 }
 
 /** Of the time that an alert has left until it expires: so long it waits for context, or for others. The rest is for the send. */

@@ -155,6 +155,7 @@ async function settle(
     result: result === 'back' ? 'retry' : result,
     answer: outcome.answer,
     ...(reason === undefined ? {} : { reason }),
+    ...(result === 'delivered' && sent.skipped.length > 0 ? { skipped: sent.skipped } : {}),
     ...(followUp.kind === 'again' ? { nextAtMs: nowMs + followUp.delayMs } : {}),
   })
   // Before anything that may fail: this process must not send it again.

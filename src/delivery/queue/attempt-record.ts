@@ -21,6 +21,7 @@ interface Attempted {
   readonly reason?: string
   readonly answer: Answer
   readonly nextAtMs?: number
+  readonly skipped?: AttemptRecord['skipped']
 }
 
 export function attemptRecord({ answer, ...attempt }: Attempted): AttemptRecord {
@@ -44,6 +45,11 @@ const attemptRecordSchema = z.object({
   status: z.number().optional(),
   text: z.string(),
   nextAtMs: z.number().optional(),
+  /** Of an acknowledged alert: what of its context it went out without, and why. */
+  skipped: z
+    .array(z.object({ what: z.string(), why: z.string() }).readonly())
+    .readonly()
+    .optional(),
 })
 
 /** Why an alert was given up on that was too old before it was sent. */

@@ -51,7 +51,7 @@ function storyWith(changes: Partial<AlertStory> = {}): AlertStory {
         attempts: [
           attempt(1, 1, 'retry', 'busy'),
           attempt(2, 1, 'dead', '<b>no</b>'),
-          attempt(3, 2, 'delivered'),
+          { ...attempt(3, 2, 'delivered'), skipped: [{ what: '<i>', why: 'budget' }] },
         ],
       },
       {
@@ -137,6 +137,7 @@ describe('the story of an alert', () => {
       '2. given up 503 server_error',
       '&lt;b&gt;no&lt;/b&gt;',
       'sent again by an operator, the last time 20s ago 3. delivered 204',
+      'without context: &lt;i&gt; (budget)',
       'desk dead nothing was sent yet',
       '20s ago send again hook: main.48213 (1 alert) “ asked for ” http.adminToken, from 10.0.0.7',
     ])

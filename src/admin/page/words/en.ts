@@ -231,6 +231,8 @@ export const english = {
   sentAgain: 'sent again by an operator',
   lastTime: (when: HtmlPart) => html`, the last time ${when}`,
   took: (span: string) => `, took ${span}`,
+  /** Of its context, what could not be had. */
+  without: (what: HtmlPart) => html`without context: ${what}`,
   recipients: (sink: string, recipients: number) => `${sink} (${plural(recipients, 'recipient')})`,
   retry: 'Retry',
   retryOneAsk: (name: string, sink: string) =>

@@ -227,6 +227,7 @@ export const persian: PageWords = {
   sentAgain: 'به خواست کاربر دوباره فرستاده شد',
   lastTime: (when) => html`، بار آخر ${when}`,
   took: (span) => `، ${span} طول کشید`,
+  without: (what) => html`بدون زمینه: ${what}`,
   retry: 'تلاش دوباره',
   recipients: (sink, recipients) => `${sink} (${count(recipients)} گیرنده)`,
   retryOneAsk: (name, sink) => `${name} با تلاش‌های تازه به صف ${sink} بازمی‌گردد.`,
@@ -291,10 +292,4 @@ function duration(ms: number): string {
     .replace(/(?<=\p{L}) (?=[۰-۹])/gu, ' و ')
 }
 
-const units: Readonly<Record<string, string>> = {
-  ms: 'میلی‌ثانیه',
-  s: 'ثانیه',
-  m: 'دقیقه',
-  h: 'ساعت',
-  d: 'روز',
-}
+const units: Record<string, string> = { ms: 'میلی‌ثانیه', s: 'ثانیه', m: 'دقیقه', h: 'ساعت', d: 'روز' }
