@@ -1,5 +1,5 @@
 import type { Alert } from '../alert/alert.ts'
-import type { SkipReason } from '../alert/context.ts'
+import type { AlertContext, SkipReason } from '../alert/context.ts'
 import type { Secret } from '../lib/secret.ts'
 import type { Meaning, Outcome, ProtocolResult } from './outcome.ts'
 import { PlainPeriod } from './plain-period.ts'
@@ -68,19 +68,27 @@ export function createRequestSink(
   async function send(alert: Alert, attempt: Attempt): Promise<Outcome> {
     let hasPlain = false
     let parcel = parcelOf(alert, attempt)
+    let skipped: AlertContext['skipped'] | undefined
     const leaveContext = (why: SkipReason): boolean => {
       const alone = withoutContext(parcel, why)
       parcel = alone ?? parcel
+      skipped = alone?.context?.skipped ?? skipped
       return alone !== undefined
     }
     const limits = { signal: attempt.signal, timeoutMs: config.timeout }
     const outcome = await runAttempt(limits, async (helpers) => {
-      const write = async () => render(parcel, helpers, attempt)
-      const request = await write().catch((thrown: unknown) => {
-        // As by a template: an alert that cannot be written with its context goes out without it.
-        if (classifyFault(thrown).fault === 'unrenderable' && leaveContext('failed')) return write()
-        throw thrown
-      })
+      // An alert that cannot be written with its context, or with what is said of it, as by a template, goes out without.
+      const write = async (): Promise<SinkRequest> => {
+        try {
+          return await render(parcel, helpers, attempt)
+        } catch (thrown) {
+          const { context, ...alone } = parcel
+          if (context === undefined || classifyFault(thrown).fault !== 'unrenderable') throw thrown
+          if (!leaveContext('failed')) parcel = alone
+          return write()
+        }
+      }
+      const request = await write()
       const { plain } = request
       if (plain === undefined) {
         const result = await post(request, attempt, helpers)
@@ -95,9 +103,7 @@ export function createRequestSink(
       return post(plain, attempt, helpers)
     })
     if (hasPlain) plainPeriod.note(outcome)
-    const { context } = parcel
-    if (outcome.kind !== 'delivered' || context === undefined || context === attempt.context) return outcome
-    return { ...outcome, skipped: context.skipped }
+    return outcome.kind === 'delivered' && skipped !== undefined ? { ...outcome, skipped } : outcome
   }
 
   async function post(

@@ -62,6 +62,16 @@ test('an alert that the template cannot write with its context goes out without 
   expect(body).toEqual({ id: 'main.4711', last: 0, skipped })
 })
 
+test('an alert goes out also where the template cannot write that all of its context is missing', async () => {
+  const template =
+    '{ "id": "{{ id }}"{% if context %}, "last": {{ context.price.data.last | raw }}{% endif %} }'
+  const { body } = await serve({
+    config: (origin) => ({ type: 'http', url: origin, template }),
+    context: contextOf({}),
+  })
+  expect(body).toEqual({ id: 'main.4711' })
+})
+
 test('hostile text stays inside the body', async () => {
   const { body } = await serve({
     config: (origin) => ({
