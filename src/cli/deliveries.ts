@@ -2,7 +2,6 @@ import { type Command, Option } from 'commander'
 import { formatCount } from '../admin/page/words/en.ts'
 import {
   type AlertStory,
-  type AttemptView,
   type DeliveryRow,
   type DeliveryStory,
   rowStates,
@@ -15,7 +14,15 @@ import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from '.
 import { checkedPage, countDefault, type ListPage, pageMax } from './client/list.ts'
 import { untilStopped, watch } from './client/watch.ts'
 import { namedCommand } from './command-texts.ts'
-import { isolated, print, printableLine, printError, printJson, sentence } from './output/output.ts'
+import {
+  isolated,
+  print,
+  printableLine,
+  printError,
+  printJson,
+  sentence,
+  withoutText,
+} from './output/output.ts'
 import { progressBar } from './output/progress.ts'
 import { table } from './output/table.ts'
 
@@ -255,14 +262,10 @@ function describeStory(story: DeliveryStory): string[] {
       const line = `  ${each.number}. ${each.at} ${each.outcome}${each.reason ? ` (${isolated(each.reason)})` : ''}${status} ${isolated(each.text)}`
       const before = attempts[at - 1]
       const again = before && before.round !== each.round ? ['  sent again by an operator:'] : []
-      return [...again, line, ...withoutLine(each.skipped)]
+      const without = withoutText(each.skipped)
+      return [...again, line, ...(without === '' ? [] : [`     ${without}`])]
     }),
   ]
-}
-
-function withoutLine(skipped: AttemptView['skipped'] = []): string[] {
-  const parts = skipped.map(({ what, why }) => `${isolated(what)} (${why})`)
-  return parts.length === 0 ? [] : [`     without context: ${parts.join(', ')}`]
 }
 
 function holdText({ state, reason, failingSince, nextProbeAt, heldUntil, pausedUntil }: SinkHold): string {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { ContextName } from '../alert/context.ts'
+import type { AlertContext, ContextName } from '../alert/context.ts'
 import { sampleAlert, sampleContext } from '../alert/sample.ts'
 import type { Display } from '../alert/text/display.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -10,7 +10,7 @@ import type { Outcome } from '../sinks/outcome.ts'
 import { createSink, type SinkConfig } from '../sinks/registry.ts'
 import { configOf } from './arguments/config-file.ts'
 import { namedCommand } from './command-texts.ts'
-import { isolated, print, printJson } from './output/output.ts'
+import { isolated, print, printJson, withoutText } from './output/output.ts'
 
 interface Options {
   readonly config: string
@@ -26,6 +26,8 @@ export interface Tried {
   readonly status?: number
   readonly text: string
   readonly durationMs: number
+  /** Of the sample of a context, what the sink had to leave out. */
+  readonly skipped?: AlertContext['skipped']
 }
 
 /** `send-test SINK`: sends one sample alert through the real sink, to each of its targets; prints the answers. */
@@ -87,12 +89,14 @@ const chartWaitMsMax = 10_000
 
 function resultOf(sink: string, target: string | undefined, outcome: Outcome, durationMs: number): Tried {
   const { status, text } = outcome.answer
-  const reason = outcome.kind === 'delivered' ? undefined : outcome.reason
-  return { sink, ...given({ target }), result: outcome.kind, ...given({ reason, status }), text, durationMs }
+  const more = outcome.kind === 'delivered' ? { skipped: outcome.skipped } : { reason: outcome.reason }
+  return { sink, ...given({ target }), result: outcome.kind, ...given({ ...more, status }), text, durationMs }
 }
 
-export function describeTried({ sink, target, result, reason, status, text, durationMs }: Tried): string {
+export function describeTried(tried: Tried): string {
+  const { sink, target, result, reason, status, text, durationMs } = tried
   const what = result === 'delivered' ? 'delivered' : `not delivered (${reason})`
   const answer = [status, isolated(text)].filter((part) => part !== undefined && part !== '').join(' ')
-  return `${sink}${target ? ` to ${target}` : ''}: ${what} in ${durationMs} ms${answer ? `: ${answer}` : ''}`
+  const without = withoutText(tried.skipped)
+  return `${sink}${target ? ` to ${target}` : ''}: ${what}${without && ` ${without}`} in ${durationMs} ms${answer && `: ${answer}`}`
 }

@@ -256,6 +256,10 @@ it('send-test brings a sample of the context that routes ask for this sink, with
   })
   expect(Object.keys(context)).toEqual(['price', 'skipped'])
   expect(second?.body).toMatch(/content-type: image\/png/i)
+  hook.answerWith(({ body }) => ({ status: body.includes('"last"') ? 413 : 204 }))
+  expect((await run(sendTestCommand(), 'hook', '--config', config)).out).toMatch(
+    /^hook: delivered without context: indicators \(unavailable\), price \(too_large\) in \d+ ms: 204$/m,
+  )
 })
 
 it('send-test tries the real sink and tells what came back', async () => {

@@ -42,6 +42,14 @@ export function sentence(text: string, words?: string | null): string {
 const rightToLeft =
   /([\p{Script=Arabic}\p{Script=Hebrew}](?:[\p{M}\p{N}\p{Cf} .!%-]*[\p{Script=Arabic}\p{Script=Hebrew}])*)/u
 
+/** `without context: price (too_large)`; empty where nothing was left out. */
+export function withoutText(
+  skipped: readonly { readonly what: string; readonly why: string }[] = [],
+): string {
+  const parts = skipped.map(({ what, why }) => `${isolated(what)} (${why})`)
+  return parts.length === 0 ? '' : `without context: ${parts.join(', ')}`
+}
+
 /** A line with `isolated` texts: all else is made printable. */
 export function printableLine(text: string): string {
   return besideIsolated(text, printable)
