@@ -64,6 +64,8 @@ export function createRequestSink(
   })
 
   const plainPeriod = new PlainPeriod()
+  /** Of the smallest message that was too large with context. One as large begins without when it is tried again: two requests take twice as long. */
+  let refusedBytes = Number.POSITIVE_INFINITY
 
   async function send(alert: Alert, attempt: Attempt): Promise<Outcome> {
     let hasPlain = false
@@ -91,9 +93,15 @@ export function createRequestSink(
       const request = await write()
       const { plain } = request
       if (plain === undefined) {
-        const result = await post(request, attempt, helpers)
-        const isTooLarge = result.via === 'http' && result.status === tooLarge
-        return isTooLarge && leaveContext('too_large') ? post(await write(), attempt, helpers) : result
+        const bytes = Buffer.byteLength(request.body)
+        const isKnown = attempt.number > 1 && bytes >= refusedBytes
+        if (!isKnown || !leaveContext('too_large')) {
+          const result = await post(request, attempt, helpers)
+          const isTooLarge = result.via === 'http' && result.status === tooLarge
+          if (!isTooLarge || !leaveContext('too_large')) return result
+          refusedBytes = Math.min(refusedBytes, bytes)
+        }
+        return post(await write(), attempt, helpers)
       }
       if (plainPeriod.isOn()) return post(plain, attempt, helpers)
       hasPlain = true

@@ -100,9 +100,13 @@ test('an alert that the receiver finds too large goes out without its context, i
   const skipped = [...whole.skipped, ...tooLarge]
   expect(data.context).toEqual({ skipped })
   expect(outcome).toMatchObject({ kind: 'delivered', skipped })
+  // A receiver that is slow to say so would else use up the time of every attempt.
+  const again = { ...attempt(), number: 2, context: whole }
+  expect(await sink.send(persian, again)).toMatchObject({ kind: 'delivered', skipped })
+  expect(receiver.requests).toHaveLength(3)
   receiver.answerWith(() => ({ status: 413 }))
   expect(await sink.send(persian, attempt())).toMatchObject({ kind: 'dead', reason: 'rejected' })
-  expect(receiver.requests).toHaveLength(3)
+  expect(receiver.requests).toHaveLength(4)
 })
 
 test('an alert that cannot be written as JSON is given up, not thrown over', async () => {
