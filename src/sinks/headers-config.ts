@@ -6,9 +6,13 @@ export function headersField(problemOf: (lowerCaseName: string) => string | unde
   return z
     .record(z.string(), checkedSecret(headerValueProblem))
     .superRefine((headers, context) => {
+      const named = new Set<string>()
       for (const name of Object.keys(headers)) {
-        const message = headerNameProblem(name) ?? problemOf(name.toLowerCase())
+        const lowerCase = name.toLowerCase()
+        const again = named.has(lowerCase) ? 'is there already, in other letters' : undefined
+        const message = headerNameProblem(name) ?? problemOf(lowerCase) ?? again
         if (message !== undefined) context.addIssue({ code: 'custom', path: [name], message })
+        named.add(lowerCase)
       }
     })
     .default({})

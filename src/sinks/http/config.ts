@@ -3,7 +3,7 @@ import { bodyFields, checkBody } from '../body-config.ts'
 import { checkedSecret, commonSinkFields, proxyField, tlsField } from '../common-config.ts'
 import { headersField } from '../headers-config.ts'
 import { urlTemplateProblem } from '../template/url-template.ts'
-import { authField } from '../transport/headers.ts'
+import { authField, checkAuth } from '../transport/headers.ts'
 
 export type HttpSinkConfig = z.output<typeof httpConfigSchema>
 
@@ -20,4 +20,7 @@ export const httpConfigSchema = z
     tls: tlsField().optional(),
     proxy: proxyField.optional(),
   })
-  .superRefine(checkBody)
+  .superRefine((config, context) => {
+    checkBody(config, context)
+    checkAuth(config, context)
+  })

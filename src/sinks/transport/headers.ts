@@ -28,6 +28,14 @@ interface RequestCredentials {
   readonly auth?: z.output<typeof authField> | undefined
 }
 
+/** Checks the two fields against each other. */
+export function checkAuth({ headers = {}, auth }: RequestCredentials, context: z.RefinementCtx): void {
+  const name = Object.keys(headers).find((each) => each.toLowerCase() === 'authorization')
+  if (auth === undefined || name === undefined) return
+  const message = 'auth says what this header is: leave one of them out'
+  context.addIssue({ code: 'custom', path: ['headers', name], message })
+}
+
 /** What the config adds, lower case so that nothing is sent twice. */
 export function ownHeaders(config: RequestCredentials, helpers: AttemptHelpers): Record<string, string> {
   const headers: Record<string, string> = {}

@@ -3,7 +3,7 @@ import { bodyFields, checkBody } from '../body-config.ts'
 import { checkedSecret, commonSinkFields, httpUrlProblem, proxyField, tlsField } from '../common-config.ts'
 import { headersField } from '../headers-config.ts'
 import { replayHeader } from '../replay.ts'
-import { authField } from '../transport/headers.ts'
+import { authField, checkAuth } from '../transport/headers.ts'
 import { webhookSecretProblem } from './secret.ts'
 
 export type WebhookConfig = z.output<typeof webhookConfigSchema>
@@ -37,6 +37,7 @@ export const webhookConfigSchema = z
   })
   .superRefine((config, context) => {
     checkBody(config, context)
+    checkAuth(config, context)
     if (config.template !== undefined && config.format === 'cloudevents')
       context.addIssue({
         code: 'custom',

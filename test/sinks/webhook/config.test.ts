@@ -53,6 +53,8 @@ describe('refuses, with the path', () => {
     ['headers.Alert-Bridge-Replay', { headers: { 'Alert-Bridge-Replay': 'now' } }],
     ['headers.Transfer-Encoding', { headers: { 'Transfer-Encoding': 'chunked' } }],
     ['headers.host', { headers: { host: 'elsewhere' } }],
+    ['headers.x-env', { headers: { 'X-Env': 'a', 'x-env': 'b' } }],
+    ['headers.AUTHORIZATION', { auth: { bearer: 'a' }, headers: { AUTHORIZATION: 'b' } }],
     ['auth', { auth: {} }],
     ['auth', { auth: { bearer: 'a', basic: { username: 'a', password: 'b' } } }],
     ['auth.basic.username', { auth: { basic: { username: 'a:b', password: 'c' } } }],
