@@ -22,13 +22,14 @@ export function registerHealth(app: FastifyInstance, { ports }: AdminDeps): void
       const { level, headline } = verdict
       reply.code(ready.ok ? 200 : 503)
       const because = ready.reason === undefined ? {} : { reason: ready.reason }
-      if (wantsJson(request.headers.accept)) return { ready: ready.ok, ...because, level, headline }
+      if (wants('application/json', request.headers.accept))
+        return { ready: ready.ok, ...because, level, headline }
       const after = ready.reason === undefined ? '' : `: ${ready.reason}`
       return reply.type(plainText).send(`${verdictLine(verdict)}${after}\n`)
     })
 
   app.get('/metrics', { config: { about: metricsAbout } }, async ({ headers: { accept } }, reply) => {
-    const format = accept?.includes('application/openmetrics-text') ? 'openmetrics' : 'prometheus'
+    const format = wants('application/openmetrics-text', accept) ? 'openmetrics' : 'prometheus'
     return reply.type(contentTypes[format]).send(await ports.metricsText(format))
   })
 }
@@ -46,6 +47,7 @@ const contentTypes: Readonly<Record<MetricsFormat, string>> = {
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 }
 
-function wantsJson(accept: string | undefined): boolean {
-  return accept?.includes('application/json') ?? false
+/** Named, and not with `q=0`, by which a client says that it does not take it. */
+function wants(type: string, accept = ''): boolean {
+  return accept.split(',').some((each) => each.includes(type) && !/;\s*q=0(\.0*)?\s*$/.test(each))
 }

@@ -66,6 +66,8 @@ test('/metrics is OpenMetrics for who asks for that, as Prometheus does', async 
     'openmetrics',
     'application/openmetrics-text; version=1.0.0; charset=utf-8',
   ])
+  const refused = { accept: 'application/openmetrics-text; version=1.0.0; q=0.0, text/plain' }
+  expect((await app.inject({ url: '/metrics', headers: refused })).body).toBe('prometheus')
 })
 
 test('/metrics asks only for the metrics: a Redis outage does not reach it', async () => {
