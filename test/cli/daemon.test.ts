@@ -239,6 +239,11 @@ describe('of the config', () => {
     expect(String(thrown)).not.toContain('sinks')
   })
 
+  it('a port that is another one at each start is none to ask at', async () => {
+    const config = writeConfig(`${secrets}http: { listen: "127.0.0.1:0" }\n`)
+    expect(String((await run(statusCommand(), '--config', config)).thrown)).toMatch(/http\.listen .*--url/)
+  })
+
   it('an alias of another section means what it means there', async () => {
     const { port } = await listening()
     const config = writeConfig(`routes: &place "127.0.0.1:${port}"\nhttp: { listen: *place }\n`)

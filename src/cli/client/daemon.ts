@@ -228,6 +228,8 @@ function checkedToken(token: string, place: string): string {
 
 function baseOf(url: string | undefined, { listen }: Extract<LoadedHttp, { ok: true }>['http']): string {
   if (url !== undefined) return url
+  if (listen.port === 0)
+    throw new UserError('http.listen has port 0, which is another one at each start: say with --url which.')
   // A bridge that listens on every address also listens on the loopback one.
   const host = ['0.0.0.0', '::'].includes(listen.host) ? '127.0.0.1' : listen.host
   return `http://${hostPort({ host, port: listen.port })}`
