@@ -61,7 +61,9 @@ export const routeSchema = z.strictObject({
   mute: z
     .array(muteSchema)
     .default([])
-    .describe('While one of these holds, this route sends nothing. Days count by when the span begins.'),
+    .describe(
+      'While one of these holds, this route takes no alert; what it took before, also for a digest, is sent. Days count by when the span begins.',
+    ),
   throttle: throttleSchema
     .optional()
     .describe('The rest is held back, and counted in the next one that passes.'),

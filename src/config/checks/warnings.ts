@@ -137,7 +137,7 @@ function idleRoutes({ routes }: Config): Complaint[] {
     mute.flatMap(({ days, holidays, from, to }, place) => {
       if (days !== undefined || holidays.length > 0 || from !== '00:00' || to !== '24:00') return []
       const path = ['routes', index, 'mute', place]
-      return [{ path, message: 'this holds all day and every day, so the route sends nothing', bare: true }]
+      return [{ path, message: 'this holds all day and every day, so the route takes no alert', bare: true }]
     }),
   )
 }
