@@ -51,7 +51,7 @@ export const silencePatternSizeMax = 20_000
 
 export function createSilenceStore({ redis, prefix }: { redis: RedisClient; prefix: string }): SilenceStore {
   const key = silencesKey(prefix)
-  /** Those of the last `list`, by their id and text: they are read every few seconds, and seldom change. */
+  /** Those of the last `list`, by their id and text: they are read with every page, and seldom change. */
   let known: Promise<Known> = Promise.resolve(new Map())
   const read = async (nowMs: number) => {
     const entries = Object.entries(await redis.hgetall(key))
