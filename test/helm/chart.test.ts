@@ -427,10 +427,11 @@ describe('the rendered config', () => {
     expect(loaded).toMatchObject({ ok: true })
   })
 
-  test('has no source and no sink that a later file of values sets to null', () => {
+  test('has nothing that a later file of values sets to null', () => {
     const { main } = parse(configOf(rendered('minimal'))).sources
-    const sources = { main: null, other: main }
-    const config = configOf(rendered('minimal', { config: { sources, sinks: { another: null } } }))
+    const sources = { main: null, other: { ...main, budget: { unitsPerDay: null } } }
+    const sinks = { another: null, 'trading-system': { secretFile: null } }
+    const config = configOf(rendered('minimal', { config: { sources, sinks, operators: null } }))
     expect(load(config)).toMatchObject({ ok: true })
     expect(Object.keys(parse(config).sources)).toEqual(['other'])
   })
@@ -482,6 +483,9 @@ describe('values that cannot work are refused', () => {
       { adminToken: { existingSecret: { name: 'a' } }, config: { http: { adminTokenFile: '/x' } } },
       'the admin token is named twice',
     ],
+    ['no source but one set to null', { config: { sources: { main: null } } }, 'config.sources is empty'],
+    ['no domain of the cluster', { clusterDomain: null }, "missing property 'clusterDomain'"],
+    ['no port', { service: { port: null } }, "missing property 'port'"],
     ['replicas as text', { replicas: 'three' }, '/replicas'],
     ['an unknown value', { replicaCount: 2 }, 'replicaCount'],
     ['an unknown role', { role: 'leader' }, '/role'],

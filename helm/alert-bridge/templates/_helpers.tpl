@@ -84,6 +84,17 @@ counts. What is delayed or paused needs no further sender, nor does what waits f
 {{- concat (.Values.existingSecrets | default list) (list .Values.redis.existingSecret.name .Values.adminToken.existingSecret.name) | compact | uniq | toJson }}
 {{- end }}
 
+{{/* null is Helm's word for what an earlier file of values has and this release does not. */}}
+{{- define "alert-bridge.dropNulls" -}}
+{{- range $key, $each := . }}
+{{- if kindIs "invalid" $each }}
+{{- $_ := unset $ $key }}
+{{- else if kindIs "map" $each }}
+{{- include "alert-bridge.dropNulls" $each }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* The config as YAML: the values' own, with the files of the two Secrets that the chart knows. */}}
 {{- define "alert-bridge.config" -}}
 {{- $config := deepCopy .Values.config }}
@@ -98,14 +109,7 @@ counts. What is delayed or paused needs no further sender, nor does what waits f
 {{- $_ := set $config "http" (mergeOverwrite (dict) ($config.http | default dict) (dict "adminTokenFile" (printf "%s/%s/%s" $path .name .key))) }}
 {{- end }}
 {{- end }}
-{{- /* null is Helm's word for what an earlier file of values has and this release does not. */}}
-{{- range $part := list "sources" "sinks" }}
-{{- range $name, $each := index $config $part }}
-{{- if kindIs "invalid" $each }}
-{{- $_ := unset (index $config $part) $name }}
-{{- end }}
-{{- end }}
-{{- end }}
+{{- include "alert-bridge.dropNulls" $config }}
 {{- $hosts := include "alert-bridge.serviceNames" . | fromJsonArray }}
 {{- $http := $config.http | default dict }}
 {{- $_ := set $config "http" (mergeOverwrite (dict) $http (dict "hosts" (concat ($http.hosts | default list) $hosts | uniq))) }}
@@ -223,8 +227,9 @@ as 5m, the longest timeout that a sink may have; a sink without one has 10s.
 {{- end }}
 {{- end }}
 {{- if not .Values.existingConfigMap }}
+{{- $config := include "alert-bridge.config" . | fromYaml }}
 {{- range $part := list "sources" "sinks" "routes" }}
-{{- if empty (index $.Values.config $part) }}
+{{- if empty (index $config $part) }}
 {{- fail (printf "config.%s is empty: set config.sources, config.sinks and config.routes (or existingConfigMap)" $part) }}
 {{- end }}
 {{- end }}
