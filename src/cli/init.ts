@@ -142,11 +142,13 @@ function notWritten(file: string, thrown: unknown): UserError {
   return new UserError(`${printable(file)} cannot be written: ${reason}.`, { cause: thrown })
 }
 
+/** Who ran it by npx, or in a checkout, has no command named alert-bridge. */
+const programsOfNpm: Readonly<Record<string, string>> = { npx: 'npx alert-bridge', cli: 'npm run -s cli --' }
+
 function nextSteps({ file, environmentFile }: { file: string; environmentFile?: string }): string {
   const [config, environment] = [printable(file), environmentFile && printable(environmentFile)]
   const word = shellWord(config)
-  // Who ran it by npx has no command of this name.
-  const program = process.env['npm_lifecycle_event'] === 'npx' ? 'npx alert-bridge' : 'alert-bridge'
+  const program = programsOfNpm[process.env['npm_lifecycle_event'] ?? ''] ?? 'alert-bridge'
   return [
     `Wrote ${config}${environment ? `, and ${environment} with the secrets that were not in the environment (only you can read it)` : ''}.`,
     '',

@@ -146,13 +146,16 @@ describe('init with options', () => {
     expect(receiver.requests).toEqual([])
   })
 
-  it('names the next commands as somebody can type them who ran it by npx', async () => {
+  it.each([
+    ['npx', 'npx alert-bridge'],
+    ['cli', 'npm run -s cli --'],
+  ])('names the next commands as somebody can type them who ran it by npm (%s)', async (script, program) => {
     vi.stubEnv('MARKET_DATA_TOKEN', 'token')
-    vi.stubEnv('npm_lifecycle_event', 'npx')
+    vi.stubEnv('npm_lifecycle_event', script)
     const flags = ['--base-url', 'https://api.example.com', '--sink', 'webhook,url=https://a.example']
     const { out } = await run(nobody(), at('bridge.yaml'), '--unchecked', ...flags)
-    expect(out).toContain(`\n  npx alert-bridge check-config ${at('bridge.yaml')}\n`)
-    expect(out).toContain(`\n  npx alert-bridge run --config ${at('bridge.yaml')}\n`)
+    expect(out).toContain(`\n  ${program} check-config ${at('bridge.yaml')}\n`)
+    expect(out).toContain(`\n  ${program} run --config ${at('bridge.yaml')}\n`)
   })
 
   it.each([
