@@ -46,7 +46,7 @@ export function createDeliveryLog({ queues, targets, orphans }: DeliveryLogOptio
         const queue = queues.anyQueue(sink)
         const own = { redis: queues.redis, queue, targets: targets.get(sink) ?? [] }
         const ids = await jobIdsOf(alert, own)
-        return Promise.all(ids.map((id) => historyOf(sink, queue, id)))
+        return Promise.all(ids.map((id) => historyOf(sink, own, id)))
       })
       const parts = await within(readTimeoutMs, 'reading an alert', Promise.all(found))
       return parts.flat().filter((part) => part !== undefined)
@@ -79,11 +79,16 @@ const readTimeoutMs = 10_000
 /** Deliveries that are read together: a row may be as large as a page of the feed. */
 const partMax = 25
 
-async function historyOf(sink: string, queue: AlertQueue, jobId: string): Promise<JobHistory | undefined> {
-  const [job, state, { logs }, nextAtMs] = await Promise.all([
+async function historyOf(
+  sink: string,
+  { redis, queue }: Pick<SinkQueues, 'redis'> & { readonly queue: AlertQueue },
+  jobId: string,
+): Promise<JobHistory | undefined> {
+  const [job, state, logs, nextAtMs] = await Promise.all([
     queue.getJob(jobId),
     queue.getJobState(jobId),
-    queue.getJobLogs(jobId, 0, recordsMax),
+    // BullMQ's own call reads them in a transaction, and these Redis refuses while its memory is full.
+    redis.lrange(queue.toKey(`${jobId}:logs`), 0, recordsMax),
     readDueMs(queue, jobId),
   ])
   const known = jobStates.find((each) => each === state)
