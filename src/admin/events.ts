@@ -81,7 +81,8 @@ const timerMsMax = 2_147_483_647
 async function stateHash({ ports }: Pick<AdminDeps, 'ports'>): Promise<string> {
   const [status, done, silences] = await Promise.all([
     ports.status().then(
-      ({ uptimeSeconds: _, ...rest }) => rest,
+      // `ready` says the verdict once more.
+      ({ uptimeSeconds: _, ready: _ready, ...rest }) => rest,
       () => 'none',
     ),
     ports.audit.list(1).catch(() => []),
@@ -89,7 +90,13 @@ async function stateHash({ ports }: Pick<AdminDeps, 'ports'>): Promise<string> {
     ports.silences.list().catch(() => 'none'),
   ])
   return createHash('sha256')
-    .update(JSON.stringify([status, done, silences]))
+    .update(JSON.stringify([status, done, silences], toTheMinute))
     .digest('base64url')
     .slice(0, 16)
+}
+
+/** Ages and what is left of a time, which are others at each look; a `text` says in words what stands beside it. */
+function toTheMinute(key: string, value: unknown): unknown {
+  if (key === 'text') return undefined
+  return /seconds$/i.test(key) && typeof value === 'number' ? Math.round(value / 60) : value
 }

@@ -62,7 +62,11 @@ test('who listens hears of every change, once, and of the end; while nobody list
     {
       async status() {
         reads += 1
-        return { ...status({ sinks: [sink({ waiting })] }), uptimeSeconds: reads }
+        // What becomes older, or nearer, with each look, as where a sink is slow.
+        const sinks = [sink({ waiting, drainSeconds: 3_600 - reads / 100 })]
+        const findings = [{ text: `for ${reads}s`, data: { oldestSeconds: 3_600 + reads / 100 } }]
+        const ready = { ok: false, reason: `for ${reads}s` }
+        return { ...status({ sinks }), ready, verdict: { findings } as never, uptimeSeconds: reads }
       },
       audit: { add: async () => {}, list: async () => done as never },
       silences: { list: async () => silences as never } as never,
