@@ -49,6 +49,8 @@ interface FindingData {
     readonly oldestSeconds: number
     /** null where nothing was sent meanwhile. */
     readonly drainSeconds: number | null
+    /** When the pause ends that the sink asked for, where there is one. */
+    readonly heldUntil: string | null
   }
   readonly sink_puts_off: OfSink & { readonly delayed: number; readonly seconds: number }
   readonly sink_failing: OfSink & { readonly reason: string | null; readonly queued: number }
@@ -112,12 +114,13 @@ const texts: FindingWords<string> = {
   source_budget_thin: ({ source, reason }) => `Source ${source} has too few units: ${reason}`,
   sink_refuses: ({ sink, count, reason }) =>
     `Sink ${sink} refuses everything: the last ${countText(count)} alerts were given up on (${reason ?? 'no reason known'})`,
-  sink_slow: ({ sink, waiting, oldestSeconds, drainSeconds }) => {
+  sink_slow: ({ sink, waiting, oldestSeconds, drainSeconds, heldUntil }) => {
     const pace =
       drainSeconds === null
         ? 'nothing was sent meanwhile'
         : `at this pace for ${formatDuration(drainSeconds * 1_000)} more`
-    return `Sink ${sink} is too slow: ${waitersText(waiting)}, the oldest for ${formatDuration(oldestSeconds * 1_000)}; ${pace}`
+    const why = heldUntil === null ? pace : `the sink asked for a pause until ${heldUntil}`
+    return `Sink ${sink} is too slow: ${waitersText(waiting)}, the oldest for ${formatDuration(oldestSeconds * 1_000)}; ${why}`
   },
   sink_puts_off: ({ sink, delayed, seconds }) =>
     `Sink ${sink} puts everything off: ${waitersText(delayed)} for another attempt, one of them for ${formatDuration(seconds * 1_000)}, and nothing was acknowledged meanwhile`,

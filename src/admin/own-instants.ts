@@ -8,7 +8,7 @@ export const isoForm = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?(?
 
 /** What the bridge writes before one: of a mute, a silence, a throttle, a pause, a lease, a process, a rule, a day, an order, and in `explain`. */
 const ownInstants = new RegExp(
-  `(?<=(?:\\b(?:muted|throttled|silenced by \\S+|is paused) until|^as of|^(?:\\S+ )?since|^(?:\\S+ )?(?:since \\S+ )?until|\\brunning since|; its lease ends at|\\blast evaluated|\\bwas due|\\bday starts anew at) )(${isoForm})`,
+  `(?<=(?:\\b(?:muted|throttled|silenced by \\S+|is paused|asked for a pause) until|^as of|^(?:\\S+ )?since|^(?:\\S+ )?(?:since \\S+ )?until|\\brunning since|; its lease ends at|\\blast evaluated|\\bwas due|\\bday starts anew at) )(${isoForm})`,
   'gm',
 )
 

@@ -264,14 +264,14 @@ function sinkFindings(view: SinkView, nowMs: number): Finding[] {
  * queue that was filled a moment ago.
  */
 function lateFindings(
-  { name: sink, waiting, oldestWaitingAt, drainSeconds }: SinkView,
+  { name: sink, waiting, oldestWaitingAt, drainSeconds, heldUntil }: SinkView,
   nowMs: number,
 ): Finding[] {
   const oldestMs = oldestWaitingAt === null ? 0 : nowMs - Date.parse(oldestWaitingAt)
   const drainMs = drainSeconds === null ? oldestMs : drainSeconds * 1_000
   if (Math.min(oldestMs, drainMs) < lateMs) return []
   const level = Math.max(oldestMs, drainMs) < tooLateMs ? 'warning' : 'failed'
-  const data = { sink, waiting: waiting ?? 0, oldestSeconds: oldestMs / 1_000, drainSeconds }
+  const data = { sink, waiting: waiting ?? 0, oldestSeconds: oldestMs / 1_000, drainSeconds, heldUntil }
   return [findingOf(level, `#sink-${sink}`, { code: 'sink_slow', data }, { trouble: `late:${sink}` })]
 }
 

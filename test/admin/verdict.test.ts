@@ -162,6 +162,12 @@ test.each<[string, Partial<StatusFacts>, 'ok' | 'warning' | 'failed', string | u
     '3 wait, the oldest for 3m; nothing was sent meanwhile',
   ],
   [
+    'a queue that waits because its sink asked for a pause',
+    { sinks: [sink({ waiting: 3, oldestWaitingAt: ago(180), drainSeconds: 600, heldUntil: ago(-600) })] },
+    'warning',
+    `3 wait, the oldest for 3m; the sink asked for a pause until ${ago(-600)}`,
+  ],
+  [
     'a retry whose time has come among few others',
     { sinks: [sink({ waiting: 2, oldestWaitingAt: ago(7_200), drainSeconds: 1 })] },
     'ok',

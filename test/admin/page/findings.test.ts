@@ -140,6 +140,11 @@ const cases: [string, Partial<StatusFacts>, string][] = [
     'مقصد [trading-system] کند است: ۳ هشدار در انتظار است، قدیمی‌ترینِ آن‌ها از ۳ دقیقه پیش؛ در این مدت چیزی فرستاده نشده است',
   ],
   [
+    'sink_slow',
+    { sinks: [sink({ waiting: 3, oldestWaitingAt: ago(180), heldUntil: ago(-600) })] },
+    'مقصد [trading-system] کند است: ۳ هشدار در انتظار است، قدیمی‌ترینِ آن‌ها از ۳ دقیقه پیش؛ این مقصد درنگ خواسته است؛ پایان: ۱۰ دقیقه دیگر',
+  ],
+  [
     'sink_puts_off',
     { sinks: [sink({ delayed: 8, putOffSince: ago(2_700) })] },
     'مقصد [trading-system] همه چیز را به بعد می‌اندازد: ۸ هشدار در انتظار تلاش بعدی است، یکی از آن‌ها از ۴۵ دقیقه پیش؛ در این مدت چیزی تأیید نشده است',

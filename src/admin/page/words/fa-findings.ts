@@ -68,12 +68,13 @@ const texts: FindingWords<HtmlPart, [Forms]> = {
     html`واحدهای منبع ${foreign(source)} کافی نیست${behind(reason)}`,
   sink_refuses: ({ sink, count: refused, reason }, { count }) =>
     html`مقصد ${foreign(sink)} هیچ هشداری را نمی‌پذیرد: ${count(refused)} هشدار آخر رها شد${failed(reason) ?? ' (دلیل دانسته نیست)'}`,
-  sink_slow: ({ sink, waiting, oldestSeconds, drainSeconds }, { count, duration }) => {
+  sink_slow: ({ sink, waiting, oldestSeconds, drainSeconds, heldUntil }, { count, duration, distance }) => {
     const pace =
       drainSeconds === null
         ? 'در این مدت چیزی فرستاده نشده است'
         : `با این سرعت ${duration(drainSeconds * 1_000)} دیگر طول می‌کشد`
-    return html`مقصد ${foreign(sink)} کند است: ${count(waiting)} هشدار در انتظار است، قدیمی‌ترینِ آن‌ها از ${duration(oldestSeconds * 1_000)} پیش؛ ${pace}`
+    const why = heldUntil === null ? pace : html`این مقصد درنگ خواسته است؛ پایان: ${distance(heldUntil)}`
+    return html`مقصد ${foreign(sink)} کند است: ${count(waiting)} هشدار در انتظار است، قدیمی‌ترینِ آن‌ها از ${duration(oldestSeconds * 1_000)} پیش؛ ${why}`
   },
   sink_puts_off: ({ sink, delayed, seconds }, { count, duration }) =>
     html`مقصد ${foreign(sink)} همه چیز را به بعد می‌اندازد: ${count(delayed)} هشدار در انتظار تلاش بعدی است، یکی از آن‌ها از ${duration(seconds * 1_000)} پیش؛ در این مدت چیزی تأیید نشده است`,
