@@ -63,6 +63,9 @@ function bashScript(commands: readonly Words[], shell: 'bash' | 'zsh'): string {
     ...cases,
     `    *) words="${commands.map(({ name }) => name).join(' ')} --help --version" ;;`,
     '  esac',
+    // Options once one is begun: where they came with every empty word, no file would be offered.
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's variable
+    '  [ -n "$word" ] || words="${words%%--*}"',
     '  COMPREPLY=($(compgen -W "$words" -- "$word"))',
     '}',
     'complete -o default -F _alert_bridge alert-bridge',

@@ -84,12 +84,15 @@ it('the completion that is printed completes commands, their options and their a
   expect(out).toMatch(/\n +\*\) words="init run .* demo --help --version" ;;/)
   // By bash itself: the words so far, and what Tab makes of the last one.
   const typedWords = ['dead-l', 'dead-letters re', 'dead-letters retry --al', '--json status --wa']
-  const completed = [...typedWords, 'compl', 'completion f'].map((typed) => {
-    const words = `COMP_WORDS=(alert-bridge ${typed}); COMP_CWORD=${typed.split(' ').length}`
+  const before = ['run --config ', 'check-config ', 'dead-letters ']
+  const completed = [...typedWords, 'compl', 'completion f', ...before].map((typed) => {
+    const words = `COMP_WORDS=(alert-bridge ${typed.replace(/ $/, ' ""')}); COMP_CWORD=${typed.split(' ').length}`
     const script = `${out}\n${words}; _alert_bridge; echo "\${COMPREPLY[*]}"`
     return execFileSync('bash', ['--norc', '-c', script], { encoding: 'utf8' }).trim()
   })
-  expect(completed).toEqual(['dead-letters', 'retry', '--all', '--watch', 'completion', 'fish'])
+  const options = ['dead-letters', 'retry', '--all', '--watch', 'completion', 'fish']
+  // Before anything is typed no options, among which no file would be shown.
+  expect(completed).toEqual([...options, '', '', 'list retry drop'])
   // zsh takes the same function, but no length of a slice that begins with a letter: it would be a modifier.
   // bashcompinit needs compinit, which an empty .zshrc does not call.
   expect((await cli(['completion', 'zsh'])).out).toMatch(
