@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { AlertStory } from '../../src/admin/views/delivery-view.ts'
 import { describeAlert } from '../../src/cli/deliveries.ts'
 import { startApp } from '../support/app.ts'
-import { api, impatient, metric } from '../support/bridge.ts'
+import { adminToken, api, impatient, metric } from '../support/bridge.ts'
 import { wallClock } from '../support/clock.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { onTestFinished } from '../support/finished.ts'
@@ -132,12 +132,18 @@ describe('a route with context', () => {
       sandbox.url,
       { hook: hook.url },
       { routes: '[{ sinks: [hook], context: [chart, ownership] }]' },
-    ).replace('type: webhook', 'type: webhook, rateLimit: { max: 1, per: 4s }')
+    ).replace('"127.0.0.1:0"', `"127.0.0.1:0", adminToken: ${adminToken}`)
     const { url } = await startApp(text, { role: 'poller' })
     await startApp(text, { role: 'sender' })
+    const order = async (name: string) => {
+      const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+      const answer = await fetch(`${url}/api/v1/sinks/hook/${name}`, { method: 'POST', headers, body: '{}' })
+      expect(answer.status).toBe(200)
+    }
     await until('the first poll', () => sandbox.requests.length > 0)
     sandbox.fire({ symbol: 'فولاد', slug: 'foolad' })
     await hook.received(1)
+    await order('pause')
     sandbox.fire({ symbol: 'خودرو', slug: 'khodro' })
     const asked = sandbox.requests.length
     await until('the second alert is found', () => sandbox.requests.length > asked + 2)
@@ -146,6 +152,7 @@ describe('a route with context', () => {
     await until('the source is stopped', async () => (await metric(url, state)) === 1)
     const calls = () => sandbox.requests.filter(({ path }) => /prices|ownership/.test(path)).length
     const before = calls()
+    await order('resume')
     const { context } = bodyOf((await hook.received(2))[1]).data
     const why = 'unavailable'
     expect(context).toEqual({
