@@ -181,7 +181,7 @@ footer a { color: var(--soft); }
 /* Persian: names stay together, letters are not spaced, bars fill from the right; charts keep their time from left to right. */
 [dir=rtl] :is(h1, h2, h3, .headline, .numbers dd) { letter-spacing: 0; }
 [dir=rtl] :is(h3, .masthead p, .masthead span, tbody th, .meta span, .meta a, .spent span) { unicode-bidi: isolate; }
-[dir=rtl] :is(small, time, time b) { unicode-bidi: isolate; } [dir=rtl] .numbers dd { font-size: 19px; } [dir=rtl] .alerts > li { grid-template-columns: 136px minmax(0, 1fr) minmax(0, auto); }
+[dir=rtl] :is(small, time, time b) { unicode-bidi: isolate; } [dir=rtl] bdi:has(> time) { display: inline-block; } [dir=rtl] .numbers dd { font-size: 19px; } [dir=rtl] .alerts > li { grid-template-columns: 136px minmax(0, 1fr) minmax(0, auto); }
 [dir=rtl] svg.bar { transform: scaleX(-1); } [dir=rtl] :is(thead th, td.number, td.state .badge) { white-space: normal; }
 dialog p, dialog input { unicode-bidi: plaintext; }
 
