@@ -138,9 +138,9 @@ function stepsOf(
   }
   const { outlook } = paces
   const demands = mixedPace(memory.family, paces)
-  const response = marks?.response
   const slowest = paces.evenPace * floorOf(memory.guard, options.floor)
   const bounds = { floor: clamp(slowest, limits.floor, limits.ceiling), ceiling: limits.ceiling }
+  const response = marks?.responseTo(bounds.floor)
   let atMs = day.startMs
   let unitsLeft = unitsPerDay
   return Array.from(demands, (demand, span) => {

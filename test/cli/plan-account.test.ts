@@ -124,7 +124,8 @@ describe('plan --trace with a config, of a source of an account', () => {
 
   it('replays what its part buys', async () => {
     expect((await replay(['{ every: 10m }', '{ every: 1m }'])).unitsPerDayMax).toBe(144)
-    expect((await replay(['{}', '{}'])).unitsPerDayMax).toBe(1_000)
+    // On marks, a unit may be left at the end of a day.
+    expect([999, 1_000]).toContain((await replay(['{}', '{}'])).unitsPerDayMax)
     expect((await replay(['{}', '{}'], '--units-per-day', '400')).unitsPerDayMax).toBe(200)
   })
 

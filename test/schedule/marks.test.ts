@@ -88,11 +88,11 @@ describe('the response to a wish', () => {
     if (!plan) throw new Error('no pattern')
     let before = 0
     for (let octave = -12; octave < 6; octave += 0.25) {
-      const polls = respond(plan.response, 2 ** octave)
+      const polls = respond(plan.responseTo(0), 2 ** octave)
       expect(polls).toBeGreaterThanOrEqual(before)
       before = polls
     }
-    expect(respond(plan.response, 1 / 60)).toBeCloseTo(1 / 60, 2)
+    expect(respond(plan.responseTo(0), 1 / 60)).toBeCloseTo(1 / 60, 2)
   })
 })
 
@@ -237,15 +237,19 @@ describe('the schedule', () => {
     const times = createTrace('market', days, 42).times.map(
       (at, index) => Math.floor(at / 300_000) * 300_000 + ((index * 7_919) % 2_500),
     )
+    times.sort((a, b) => a - b)
     const few = benchOptions(unitsPerDay)
-    const result = simulate(
-      times.sort((a, b) => a - b),
-      createSchedule(few, undefined),
-      few,
-    )
+    const result = simulate(times, createSchedule(few, undefined), few)
     expect(Math.min(...unitsADay(result.polls))).toBeGreaterThanOrEqual(unitsPerDay - 1)
     expect(Math.max(...unitsADay(result.polls))).toBeLessThanOrEqual(unitsPerDay)
     expect(summarizeLags(result.lagsMs).mean).toBeLessThan(0.05 * summarizeLags(evenLags(times, few)).mean)
+  })
+
+  it('each five minutes leave units for the last of a day, beside the polls that the longest gap asks for between them', () => {
+    const times = firings(3, 400, (at, random) => Math.floor(at / 300_000) * 300_000 + 20_000 * random())
+    const { lagsMs } = simulate(times, createSchedule(benchOptions(1_200), undefined), benchOptions(1_200))
+    const waitsLater = lagsMs.filter((_, at) => (times[at] ?? 0) > benchStartMs + dayMs)
+    expect(Math.max(...waitsLater)).toBeLessThan(12_000)
   })
 
   it('polls later after the mark where rows become readable late', () => {

@@ -240,26 +240,36 @@ function firstInstant(pattern: MarkPattern, view: MarkView, slot: number): numbe
   return offset === undefined ? undefined : startMs + offset + view.lateMs
 }
 
-/** A pattern, and how many polls going over its marks takes for each wish. */
+/** A pattern, and how many polls going over its marks takes for each wish, where no gap is longer than the guard's floor allows. */
 export interface MarkPlan extends MarkPattern {
-  readonly response: Response
+  readonly responseTo: (floor: number) => Response
 }
 
 /** Wishes of 2^-6, 2^-5.5, … polls a minute are measured. */
 const octaves = { from: -6, to: 8, steps: 2 }
 const pollsMeasured = 200
 const minutesMeasuredMax = 1_500
+/** Floors are rounded up to whole parts of the slowest, so that few are measured: those of the guard are 6, 10 and 15 such parts. */
+const floorParts = 6
 
 /** The plan for the pattern in `phase`, or undefined where it is not proven or would not help. */
 export function planMarks(phase: Phase, limits: PaceLimits, isLocked: boolean): MarkPlan | undefined {
   const pattern = findPattern(phase, 1_000 / limits.ceiling, isLocked)
-  return pattern && { ...pattern, response: measureResponse(pattern, limits) }
+  if (!pattern) return undefined
+  const part = limits.floor / floorParts
+  const known: Response[] = []
+  const responseTo = (floor: number) => {
+    const parts = Math.max(floorParts, Math.ceil(floor / part - 1e-6))
+    known[parts] ??= measureResponse(pattern, { ...limits, floor: parts * part })
+    return known[parts]
+  }
+  return { ...pattern, responseTo }
 }
 
 /** What an alert at an instant waits on average where polls on the marks come at such a pace, in seconds. */
 export function waitOnMarks(plan: MarkPlan, perSecond: number, atMs: number): number {
   const slots = plan.minuteWeights.filter((weight) => weight >= emptySlot).length / plan.minuteWeights.length
-  const visited = Math.min(1, (respond(plan.response, perSecond) * 60) / Math.max(0.2, slots))
+  const visited = Math.min(1, (respond(plan.responseTo(0), perSecond) * 60) / Math.max(0.2, slots))
   const missedMs = (30_000 / slots) * (1 / Math.max(1e-6, visited) - 1)
   for (let slot = slotOf(plan, atMs); ; slot++) {
     if (minuteWeight(plan, slot) < emptySlot) continue
@@ -278,14 +288,8 @@ function measureResponse(pattern: MarkPattern, { floor, ceiling }: PaceLimits): 
     let fromMs = 0
     let polls = 0
     while (polls < pollsMeasured && fromMs < minutesMeasuredMax * 60_000) {
-      const view = {
-        fromMs,
-        earliestMs: fromMs + 1_000 / ceiling,
-        latestMs: fromMs + 1_000 / floor,
-        lateMs: 0,
-        wishAt: () => wish,
-        rateAt: () => 1,
-      }
+      const bounds = { earliestMs: fromMs + 1_000 / ceiling, latestMs: fromMs + 1_000 / floor }
+      const view = { fromMs, ...bounds, lateMs: 0, wishAt: () => wish, rateAt: () => 1 }
       fromMs = Math.min(Math.max(nextOnMarks(pattern, view).atMs, view.earliestMs), view.latestMs)
       polls++
     }

@@ -47,7 +47,7 @@ export function decide(moment: DecisionState): Decision {
   const marks = unitsLeft + 0.5 - limits.floor * secondsLeft >= 1 ? moment.marks : undefined
   const units = spendable(moment) - (marks ? markReserve(budget, outlook.fromMs) : 0)
   const demands = hotPace(mixedPace(family, paces), moment)
-  const response = marks?.response
+  const response = marks?.responseTo(moment.floor)
   const bounds = { floor, ceiling: limits.ceiling }
   const scale = keptScale(moment, { seconds: outlook.seconds, demands }, units, bounds, response)
   // Marks take only so many polls; what is left of the units goes between them.
