@@ -128,7 +128,10 @@ class LearnedSchedule implements Schedule {
     const { announced, family } = this.#memory
     if (announced.rules.length === 0) return undefined
     // Where polls follow, and where nobody has counted yet, what is left for them is what is left.
-    if (announced.follows || family.followingLeft === null) family.followingLeft = moment.budget.unitsLeft
+    const { unitsLeft } = moment.budget
+    family.followingLeft = announced.follows
+      ? unitsLeft
+      : Math.min(family.followingLeft ?? unitsLeft, unitsLeft)
     const { fromMs } = moment.paces.outlook
     const known = this.#evaluations
     // The clock may have been set back to an hour that was over.

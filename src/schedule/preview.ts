@@ -1,16 +1,16 @@
 import { wallTime } from '../lib/zone.ts'
 import { type Announced, describeAnnounced } from './announced/evidence.ts'
-import { evaluationDay, followSpans, likelihoodAt, stepSeconds } from './announced/follow.ts'
+import { evaluationDay, followedIn, followSpans, likelihoodAt, stepSeconds } from './announced/follow.ts'
 import { budgetDay } from './budget.ts'
 import { type DayForecast, forecastBudgetDay } from './forecast/outlook.ts'
 import { learnedAlerts, profileZone } from './forecast/profile.ts'
 import { type MarkPlan, planMarks } from './marks/pattern.ts'
 import { findMarkPeriod, type MarkPeriod, type MarksLeft, whyMarksAreLeft } from './marks/phase.ts'
 import { emptyMemory, type Memory, readMemory } from './memory.ts'
-import { keptScale } from './pace/decide.ts'
+import { keptScale, spansOf } from './pace/decide.ts'
 import { mixedPace, wholeDay } from './pace/family.ts'
 import { floorOf } from './pace/guard.ts'
-import { clamp, limitsFor, type PaceLimits, respond, solveScale } from './pace/solve.ts'
+import { clamp, limitsFor, type PaceLimits, respond } from './pace/solve.ts'
 import type { AnnouncedView, BudgetDay, ScheduleOptions } from './schedule.ts'
 import type { Lags } from './simulate.ts'
 
@@ -152,8 +152,8 @@ function stepsOf(
     // The guard keeps units for what nobody expects, as at each decision.
     const moment = { guard: { ...memory.guard, slower: 0 }, budget: { unitsPerDay, unitsLeft, day } }
     const ahead = { paces: { ...paces, outlook: { ...outlook, fromMs: from.atMs } }, ...moment }
-    const spans = { seconds: outlook.seconds.slice(span), demands: demands.slice(span) }
-    const wish = keptScale(ahead, spans, unitsLeft, bounds, response) * demand
+    const spans = spansOf(outlook.seconds.slice(span), demands.slice(span), bounds, response)
+    const wish = keptScale(ahead, spans, unitsLeft) * demand
     const pace = clamp(response ? respond(response, wish) : wish, bounds.floor, bounds.ceiling)
     unitsLeft -= pace * seconds
     const lagSeconds = marks ? lagOnMarks(marks, pace * 60) : 0.5 / pace - savedOnPeriod(markPeriod, pace)
@@ -171,21 +171,12 @@ function previewFollowing(
   const day = evaluationDay(announced, forecast)
   const { startMs, endMs } = forecast.day
   const rateAt = (atMs: number) => forecast.meanRate * likelihoodAt(forecast, atMs)
-  const spans = followSpans({ day, fromMs: startMs, endMs, rateAt })
-  const scale = solveScale(spans.seconds, spans.demands, units, limits)
-  return day.steps.map(({ levels, quietSeconds }, step) => {
-    const atMs = startMs + step * stepSeconds * 1_000
-    const otherRate = day.otherShare * rateAt(atMs)
-    const quiet = { seconds: quietSeconds, root: Math.sqrt(otherRate), alerts: otherRate * quietSeconds }
-    const sums = { atMs, seconds: 0, alerts: 0, polls: 0, lagSeconds: 0 }
-    for (const { seconds, root, alerts } of [...levels, quiet]) {
-      const pace = clamp(scale * root, limits.floor, limits.ceiling)
-      sums.seconds += seconds
-      sums.alerts += alerts
-      sums.polls += pace * seconds
-      sums.lagSeconds += (0.5 * alerts) / pace
-    }
-    return { ...sums, lagSeconds: sums.lagSeconds / Math.max(1e-12, sums.alerts) }
+  const view = { day, fromMs: startMs, endMs, rateAt, limits }
+  const spans = followSpans(view)
+  const scale = spans.scaleOf(spans.seconds.length, units)
+  return spans.seconds.map((seconds, span) => {
+    const atMs = startMs + span * stepSeconds * 1_000
+    return { atMs, seconds, polls: spans.pollsOf(span, scale), ...followedIn(view, scale, atMs) }
   })
 }
 

@@ -26,6 +26,8 @@ interface AnnouncedHistory {
   readonly others?: { readonly perDay: number; readonly markSeconds: number }
   /** So many alerts a day at any time, in place of the rules' own; each rule is announced for the reading and every minute after it. */
   readonly atAnyTime?: number
+  /** So many alerts a day 1 to 20 s after whole minutes, for each of which ten rules are announced, and so many of others at any time. */
+  readonly everyMinute?: { readonly perDay: number; readonly others: number }
 }
 
 interface AnnouncedResult {
@@ -73,8 +75,7 @@ export function simulateAnnounced(history: AnnouncedHistory): AnnouncedResult {
   const schedule = createSchedule(options, undefined)
   const { startMs } = budgetDay(benchStartMs, options)
   const dayOf = (atMs: number) => Math.floor((atMs - startMs) / dayMs)
-  const { fired, shownAt } =
-    history.atAnyTime === undefined ? sandboxRules(history, startMs) : minuteRules(history, startMs)
+  const { fired, shownAt } = historyOf(history, startMs)
   const datedMs = history.datedMs ?? ((readableMs: number) => readableMs)
   const lags: number[] = []
   const followed: boolean[] = []
@@ -126,6 +127,11 @@ export function simulateAnnounced(history: AnnouncedHistory): AnnouncedResult {
   }
 }
 
+function historyOf(history: AnnouncedHistory, startMs: number) {
+  if (history.everyMinute) return wholeMinutes(history, history.everyMinute, startMs)
+  return history.atAnyTime === undefined ? sandboxRules(history, startMs) : minuteRules(history, startMs)
+}
+
 /** The alerts of the rules, and what a reading shows of them. */
 function sandboxRules({ how, seed, days, ...changes }: AnnouncedHistory, startMs: number) {
   const real = createEvaluations(rules, how === 'unread' ? 'null' : how, seed)
@@ -174,6 +180,28 @@ function minuteRules({ seed, days, atAnyTime = 0 }: AnnouncedHistory, startMs: n
   const shownAt = (nowMs: number): AnnouncedRule[] =>
     rules.map(({ id }) => ({ id: String(id), name: null, lastMs: nowMs, nextMs: nowMs + 60_000 }))
   return { fired, shownAt }
+}
+
+/** Rules of every whole minute, other alerts, and what a reading shows of the rules. */
+function wholeMinutes(
+  { seed, days }: AnnouncedHistory,
+  { perDay, others }: NonNullable<AnnouncedHistory['everyMinute']>,
+  startMs: number,
+) {
+  const random = createRandom(seed)
+  const minuteMs = (atMs: number) => Math.floor(atMs / 60_000) * 60_000
+  const anyMs = () => startMs + Math.floor(random.next() * days * dayMs)
+  const ofRules = Array.from({ length: perDay * days }, () => ({
+    ruleId: 10 + Math.floor(random.next() * 10),
+    atMs: Math.floor(minuteMs(anyMs()) + 1_000 + 19_000 * random.next()),
+  }))
+  const ofOthers = Array.from({ length: others * days }, () => ({ ruleId: 9, atMs: anyMs() }))
+  const shownAt = (nowMs: number): AnnouncedRule[] =>
+    rules.slice(0, 10).map(({ id }) => {
+      const lastMs = minuteMs(nowMs)
+      return { id: String(id), name: null, lastMs, nextMs: lastMs + 60_000 }
+    })
+  return { fired: [...ofRules, ...ofOthers].sort((a, b) => a.atMs - b.atMs), shownAt }
 }
 
 function onMarks(others: AnnouncedHistory['others'], seed: number, startMs: number, days: number) {

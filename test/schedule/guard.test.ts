@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { describePreview } from '../../src/cli/plan/picture.ts'
 import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
-import { keptScale } from '../../src/schedule/pace/decide.ts'
+import { keptScale, spansOf } from '../../src/schedule/pace/decide.ts'
 import type { Paces } from '../../src/schedule/pace/family.ts'
 import {
   beginGuardedDay,
@@ -228,20 +228,19 @@ it('units for nearly all even polls of the rest are kept until something was won
   expect(keptShare({ ...emptyGuard(), won: 1e9 })).toBeGreaterThan(0.5)
 })
 
-it('units are kept at the end of every step of a day, in whatever order the spans of a step come', () => {
-  // Two hours that ask for nearly all polls of the day: the busy minutes of each are named before its quiet ones.
-  const seconds = [600, 3_000, 600, 3_000, 79_200]
-  const demands = [100, 1, 100, 1, 1]
-  const stepEnds = [false, true, false, true, true]
+it('units are kept at the end of every span of a day', () => {
+  // Two hours that ask for nearly all polls of the day.
+  const seconds = [3_600, 3_600, 79_200]
+  const demands = [20, 20, 1]
   const budget = { unitsPerDay: 240, unitsLeft: 240, day: { ...day, key: '' } }
   const moment = { guard: emptyGuard(), budget, paces: { outlook: { fromMs: 0 } } as Paces }
   const limits = { floor: 0, ceiling: 1 }
-  const scale = keptScale(moment, { seconds, demands, stepEnds }, 240, limits)
-  const left = (by: number) => 240 - 2 * by * (600 * 100 + 3_000)
+  const scale = keptScale(moment, spansOf(seconds, demands, limits), 240)
+  const left = (by: number) => 240 - 2 * by * 3_600 * 20
   const kept = keptShare(emptyGuard()) * 240 * (22 / 24)
   expect(left(scale)).toBeGreaterThanOrEqual(kept - 1)
   expect(left(scale)).toBeLessThan(kept + 1)
-  expect(left(solveScale(seconds, demands, 240, limits))).toBeLessThan(0.6 * kept)
+  expect(left(solveScale(seconds, demands, 240, limits))).toBeLessThan(0.8 * kept)
 })
 
 it('a day keeps as many units for what nobody expects as the drawn plan says', () => {

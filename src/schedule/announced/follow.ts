@@ -1,10 +1,18 @@
 import { type DayForecast, spanAt } from '../forecast/outlook.ts'
 import { waitOnMarks } from '../marks/pattern.ts'
 import { waitOnPeriod } from '../marks/phase.ts'
-import { type DecisionState, keptScale, type Spans, spendable } from '../pace/decide.ts'
-import { mixedPace } from '../pace/family.ts'
+import { type DecisionState, keptScale, paceLeft, type Spans, spendable } from '../pace/decide.ts'
 import { cautiousFloor, heapFloor } from '../pace/guard.ts'
-import { cheapest, clamp, type PaceLimits, type Points } from '../pace/solve.ts'
+import {
+  cheapest,
+  clamp,
+  endFactor,
+  type Hour,
+  type PaceLimits,
+  pointsOf,
+  scaleFor,
+  spentIn,
+} from '../pace/solve.ts'
 import type { Decision } from '../schedule.ts'
 import { type Announced, delaySeconds, evaluationsBetween } from './evidence.ts'
 
@@ -22,7 +30,6 @@ interface View {
   readonly day: EvaluationDay
   readonly fromMs: number
   readonly endMs: number
-  readonly units: number
   readonly limits: PaceLimits
   /** Events a second that are expected at an instant, announced or not. */
   readonly rateAt: (atMs: number) => number
@@ -30,12 +37,6 @@ interface View {
 
 /** Below this share of unexplained alerts, long waits of before shorten no gap: p99 0.12 to 0.13 of even on twelve seeds, else to 0.29. */
 const unexplainedMax = 0.01
-/**
- * Where the pace falls by more than this factor, an evaluation's alerts are over. Alerts 58 to 62 s after an evaluation have 0.55 of even, and 0.99
- * where this is not looked for (2,000 units, five days); from 1.2 to 8 the polls are the same.
- */
-const endFactor = 2
-
 /** The next poll, where polls follow the announcements now; and the waits by which both plans are compared. */
 export function followAnnounced(
   { follows }: Announced,
@@ -52,55 +53,85 @@ export function followAnnounced(
   const floor = Math.min(day.otherShare > unexplainedMax ? moment.floor : cautious, affordable)
   const view: View = {
     ...{ day, fromMs, endMs },
-    units: spendable({ ...moment, budget: { ...budget, unitsLeft } }),
     limits: { floor, ceiling: moment.limits.ceiling },
     rateAt: (atMs) => outlook.profileRecent.rates[spanAt(outlook, atMs)] ?? 0,
   }
-  const scale = keptScale(moment, followSpans(view), view.units, view.limits)
+  const units = spendable({ ...moment, budget: { ...budget, unitsLeft } })
+  const scale = keptScale(moment, followSpans(view), units)
   const waits = (atMs: number) => {
-    const pace = mixedPace(family, paces)[spanAt(outlook, atMs)] ?? 0
+    const pace = paceLeft(moment, follows, atMs)
     const readableMs = atMs - lateMs
     const without = marks ? waitOnMarks(marks, pace, readableMs) : waitOnPeriod(markPeriod, pace, readableMs)
     return { without: without * 2 * evenPace, following: followWait(view, scale, atMs) * 2 * evenPace }
   }
-  const isFollowed = follows && moment.hotUntilMs <= fromMs
-  const bounds = {
-    earliestMs: lastAtMs + minIntervalMs,
-    latestMs: lastAtMs + Math.max(minIntervalMs, 1_000 / floor),
+  const spentUntil = (atMs: number) => {
+    const spans = followSpans({ ...view, endMs: Math.min(atMs, endMs) })
+    return spans.seconds.reduce((sum, _, span) => sum + spans.pollsOf(span, scale), 0)
   }
+  const isFollowed = follows && moment.hotUntilMs <= fromMs
+  const earliestMs = lastAtMs + minIntervalMs
+  const latestMs = lastAtMs + Math.max(minIntervalMs, 1_000 / floor)
   return {
-    following: { waits, spentUntil: (atMs) => spentUntil(view, scale, atMs) },
-    decision: isFollowed ? nextFollowing(view, scale, bounds) : undefined,
+    following: { waits, spentUntil },
+    decision: isFollowed ? nextFollowing(view, scale, earliestMs, latestMs) : undefined,
   }
 }
 
-/** The rest of the day by hours; a demand is the root of the expected alerts a second. */
-export function followSpans({
-  day,
-  fromMs,
-  endMs,
-  rateAt,
-}: Pick<View, 'day' | 'fromMs' | 'endMs' | 'rateAt'>): Spans {
+/** The rest of a day by hours, or its part until `endMs`. */
+export function followSpans(view: View): Spans {
+  const { fromMs, endMs, limits } = view
+  const hours: Hour[] = []
   const seconds: number[] = []
-  const demands: number[] = []
-  const stepEnds: boolean[] = []
-  const stepMs = stepSeconds * 1_000
-  for (let at = Math.floor((fromMs - day.firstStepMs) / stepMs); at < day.steps.length; at++) {
-    const step = day.steps[at]
-    if (!step) continue
-    const stepFromMs = Math.max(fromMs, day.firstStepMs + at * stepMs)
-    const stepEndMs = Math.min(endMs, day.firstStepMs + (at + 1) * stepMs)
-    const left = (stepEndMs - stepFromMs) / (stepEndMs - (day.firstStepMs + at * stepMs))
-    for (const level of step.levels) {
-      seconds.push(left * level.seconds)
-      demands.push(level.root)
-      stepEnds.push(false)
-    }
-    seconds.push(left * step.quietSeconds)
-    demands.push(Math.sqrt(day.otherShare * rateAt(stepFromMs)))
-    stepEnds.push(true)
+  let roots = 0
+  for (let at = fromMs; at < endMs; ) {
+    const hour = hourAt(view, at)
+    if (!hour) break
+    const untilMs = Math.min(endMs, hour.endMs)
+    hours.push(hour)
+    seconds.push((untilMs - at) / 1_000)
+    roots += (hour.meanRoot * (untilMs - at)) / 1_000
+    at = untilMs
   }
-  return { seconds, demands, stepEnds }
+  const spentAt = (scale: number, from: number, until: number) => {
+    let [polls, slope] = [0, 0]
+    for (const [at, hour] of hours.slice(from, until).entries()) {
+      const spent = spentIn(hour, scale, limits)
+      const part = (seconds[from + at] ?? 0) / hour.seconds
+      polls += part * spent.polls
+      slope += part * spent.slope
+    }
+    return { polls, slope }
+  }
+  return {
+    seconds,
+    pollsOf: (span, scale) => spentAt(scale, span, span + 1).polls,
+    scaleOf: (count, units, guess = units / roots) =>
+      scaleFor(units, (scale) => spentAt(scale, 0, count), guess),
+  }
+}
+
+function hourAt({ day, rateAt }: View, atMs: number) {
+  const stepMs = stepSeconds * 1_000
+  const place = Math.max(0, Math.floor((atMs - day.firstStepMs) / stepMs))
+  const step = day.steps[place]
+  if (!step) return undefined
+  const other = day.otherShare * rateAt(atMs)
+  const [endMs, otherRoot] = [day.firstStepMs + (place + 1) * stepMs, Math.sqrt(other)]
+  // About what the root would be if the hour had been planned with as many other alerts as are expected now.
+  const busyRoot = Math.sqrt(Math.max(other, step.busyRoot ** 2 + other - step.other))
+  return { ...step, busyRoot, endMs, otherRoot, meanRoot: Math.sqrt(step.rate + other) }
+}
+
+/** What an hour brings, and the mean wait, for the preview. */
+export function followedIn(view: View, scale: number, atMs: number) {
+  const hour = hourAt(view, atMs)
+  if (!hour) return { alerts: 0, lagSeconds: 0 }
+  const { seconds, busySeconds } = hour
+  const { busyPace, busyFactor, quietPace } = spentIn(hour, scale, view.limits)
+  const alerts = hour.meanRoot ** 2 * seconds
+  const quiet = hour.otherRoot ** 2 * (seconds - busySeconds)
+  const lags = (0.5 * (alerts - quiet)) / (busyPace * busyFactor) + (0.5 * quiet) / quietPace
+  return { alerts, lagSeconds: lags / Math.max(1e-12, alerts) }
 }
 
 function followPace({ day, limits, rateAt }: View, scale: number, atMs: number): number {
@@ -108,36 +139,28 @@ function followPace({ day, limits, rateAt }: View, scale: number, atMs: number):
   return clamp(scale * Math.sqrt(rate), limits.floor, limits.ceiling)
 }
 
-/** Half a gap; after an evaluation's last poll what is left of a gap, or, since the next one's poll may come before or be left out, the mean of both. */
+/**
+ * Half a gap; after an evaluation's last poll until the next one's first, or what is left of a gap, or, where evaluations are passed over, the
+ * mean of both.
+ */
 function followWait(view: View, scale: number, atMs: number): number {
+  const { day } = view
+  const hour = hourAt(view, atMs)
   const pace = followPace(view, scale, atMs)
   const gap = 1 / pace
-  const isBusyAt = (seconds: number) => followPace(view, scale, atMs + seconds * 1_000) > endFactor * pace
+  if (!hour) return gap / 2
+  const { busyFactor, busyPace, passes } = spentIn(hour, scale, view.limits)
+  if (broughtAt(day, atMs) >= day.busyRate) return gap / busyFactor / 2
+  const isBusyAt = (seconds: number) => {
+    const at = atMs + seconds * 1_000
+    return broughtAt(day, at) >= day.busyRate && busyFactor * followPace(view, scale, at) > endFactor * pace
+  }
   let [ago, ahead] = [1, 1]
   while (ago < gap && !isBusyAt(-ago)) ago++
   if (ago >= gap) return gap / 2
   const left = gap - ago
   while (ahead < left && !isBusyAt(ahead)) ahead++
-  return (Math.min(ahead, left) + left) / 2
-}
-
-function spentUntil(view: View, scale: number, untilMs: number): number {
-  const { fromMs, endMs } = view
-  const seconds = Math.max(0, Math.min(untilMs, endMs) - fromMs) / 1_000
-  let spent = 0
-  for (let at = 0; at < seconds; at++)
-    spent += followPace(view, scale, fromMs + at * 1_000) * Math.min(1, seconds - at)
-  return spent
-}
-
-/** In quiet times one instant in so many seconds is looked at. */
-const quietSeconds = 15
-/** Comparing all pairs of instants takes time with the square of their number. */
-const busyPointsMax = 160
-
-interface Bounds {
-  readonly earliestMs: number
-  readonly latestMs: number
+  return passes ? (Math.min(ahead, left) + left) / 2 : Math.min(ahead + 1 / (busyFactor * busyPace), left)
 }
 
 /**
@@ -145,7 +168,7 @@ interface Bounds {
  * waiting of alerts plus the price of the polls. At a pace of `scale √rate` a poll costs as much as `1 / (2 scale²)` seconds of
  * one alert's waiting.
  */
-function nextFollowing(view: View, scale: number, { earliestMs, latestMs }: Bounds): Decision {
+function nextFollowing(view: View, scale: number, earliestMs: number, latestMs: number): Decision {
   const { day, fromMs, rateAt, limits } = view
   // The last poll was made long ago, as on the day before, whose units were spent.
   if (latestMs <= fromMs) return { atMs: latestMs, reason: 'floor' }
@@ -154,28 +177,8 @@ function nextFollowing(view: View, scale: number, { earliestMs, latestMs }: Boun
   const first = Math.floor((fromMs - day.startMs) / 1_000)
   const passed = (fromMs - day.startMs) / 1_000 - first
   const rates = day.rates.subarray(first - (day.ratesFromMs - day.startMs) / 1_000)
-  const seconds = Math.ceil(2 * gap)
   const other = day.otherShare * rateAt(fromMs)
-  const busy = (limits.floor / scale) ** 2
-  const points: Points = { times: [0], masses: [0] }
-  let busySeconds = 0
-  for (let second = 0; second < seconds; second++) if ((rates[second] ?? 0) + other > busy) busySeconds++
-  const busyStep = Math.ceil(busySeconds / busyPointsMax)
-  let [mass, skipped] = [0, 0]
-  for (let second = 0; second < seconds; second++) {
-    const alerts = (rates[second] ?? 0) + other
-    mass += alerts
-    skipped++
-    const end = second + 1 - passed
-    const isLatest = end >= gap && end - 1 < gap
-    // At the last second before quiet ones, a poll finds all alerts of an evaluation.
-    const isEnd = alerts > busy && (rates[second + 1] ?? 0) + other <= busy
-    const isPoint = skipped >= (alerts > busy ? busyStep : quietSeconds) || isEnd
-    if (!isPoint && !isLatest && second < seconds - 1) continue
-    skipped = 0
-    points.times.push(isLatest ? gap : end)
-    points.masses.push(mass)
-  }
+  const points = pointsOf({ rates, other, passed }, (limits.floor / scale) ** 2, gap)
   const next = cheapest(points, 0.5 / scale ** 2, (earliestMs - fromMs) / 1_000, gap)
   const atMs = clamp(fromMs + next * 1_000, earliestMs, latestMs)
   return { atMs, reason: atMs < latestMs ? 'announced' : 'floor' }
@@ -188,32 +191,22 @@ export interface EvaluationDay {
   readonly rates: Float64Array
   readonly ratesFromMs: number
   readonly otherShare: number
+  /** From so many alerts a second on, an evaluation brings them. */
+  readonly busyRate: number
   /** The hours from `firstStepMs` on: those before it are over, and would cost half of the time that a day takes. */
   readonly steps: readonly Step[]
   readonly firstStepMs: number
 }
 
-/** One hour. Its seconds with expected alerts are grouped by how many are expected; all others are quiet. */
-interface Step {
-  readonly levels: readonly Level[]
-  readonly quietSeconds: number
-}
-
-interface Level {
-  seconds: number
-  /** The mean square root of the rate in these seconds: how many polls they need. */
-  root: number
-  /** Expected alerts in these seconds. */
-  alerts: number
-}
+/** One hour, and how many alerts a second evaluations bring in its mean, and how many come otherwise. */
+type Step = Omit<Hour, 'otherRoot' | 'meanRoot'> & { readonly rate: number; readonly other: number }
 
 export const stepSeconds = 3_600
-/** The rate of a level as a multiple of the one below. */
-const levelFactor = 4
-const levelCount = 8
 const beyondSeconds = 3_600
 /** Seconds with less than this part of the day's mean rate are quiet. */
 const busyPart = 0.05
+/** Evaluations are one where the later ones come within the seconds in which such a part of an evaluation's alerts comes. */
+const togetherPart = 0.9
 const halfHourSeconds = 1_800
 const likelihoodMin = 0.05
 const likelihoodMax = 20
@@ -253,31 +246,39 @@ export function evaluationDay(
   const first = Math.floor((fromMs - startMs) / 1_000 / stepSeconds) * stepSeconds
   const ratesFrom = Math.max(0, first - stepSeconds)
   const rates = broughtFrom(brought, Float64Array.from(inUse.density), ratesFrom)
-  const busy = busyPart * forecast.meanRate
+  const busyRate = busyPart * forecast.meanRate
+  let [togetherSeconds, within] = [0, 0]
+  while (togetherSeconds < delaySeconds && within < togetherPart)
+    within += inUse.density[togetherSeconds++] ?? 0
   const steps: Step[] = []
   for (let from = first; from < seconds; from += stepSeconds) {
     const until = Math.min(seconds, from + stepSeconds)
-    const levels = Array.from({ length: levelCount }, (): Level => ({ seconds: 0, root: 0, alerts: 0 }))
-    let quietSeconds = until - from
     const other = otherShare * (forecast.meanRate * likelihoodAt(forecast, startMs + from * 1_000))
+    let [busySeconds, roots, alerts] = [0, 0, 0]
+    let [sum, squares, together, togetherUntil] = [0, 0, 0, 0]
     for (let second = from; second < until; second++) {
+      const evaluated = brought[second] ?? 0
+      if (evaluated > 0) {
+        if (second >= togetherUntil) [together, togetherUntil] = [0, second + togetherSeconds]
+        // The squares of sums.
+        squares += (2 * together + evaluated) * evaluated
+        together += evaluated
+        sum += evaluated
+      }
       const rate = rates[second - ratesFrom] ?? 0
-      if (rate < busy) continue
-      let place = 0
-      // A logarithm of each of a day's seconds would be most of what this takes.
-      for (let next = busy * levelFactor; rate >= next && place < levelCount - 1; next *= levelFactor) place++
-      const level = levels[place]
-      if (!level) continue
-      quietSeconds--
-      level.seconds++
-      level.root += Math.sqrt(rate + other)
-      level.alerts += rate + other
+      alerts += rate
+      if (rate < busyRate) continue
+      busySeconds++
+      roots += Math.sqrt(rate + other)
     }
-    for (const level of levels) level.root /= Math.max(1, level.seconds)
-    steps.push({ levels: levels.filter((level) => level.seconds > 0), quietSeconds })
+    steps.push({
+      ...{ seconds: until - from, other, busySeconds },
+      ...{ busyRoot: roots / Math.max(1, busySeconds), rate: alerts / (until - from) },
+      evaluations: squares > 0 ? sum ** 2 / squares : 0,
+    })
   }
   const [ratesFromMs, firstStepMs] = [startMs + ratesFrom * 1_000, startMs + first * 1_000]
-  return { startMs, rates, ratesFromMs, otherShare, steps, firstStepMs }
+  return { startMs, rates, ratesFromMs, otherShare, busyRate, steps, firstStepMs }
 }
 
 /** Expected alerts a second at an instant, from announced evaluations. */

@@ -49,7 +49,7 @@ export function decide(moment: DecisionState): Decision {
   const demands = hotPace(mixedPace(family, paces), moment)
   const response = marks?.responseTo(moment.floor)
   const bounds = { floor, ceiling: limits.ceiling }
-  const scale = keptScale(moment, { seconds: outlook.seconds, demands }, units, bounds, response)
+  const scale = keptScale(moment, spansOf(outlook.seconds, demands, bounds, response), units)
   // Marks take only so many polls; what is left of the units goes between them.
   const mostOnMarks = clamp(response?.paces.at(-1) ?? 0, bounds.floor, bounds.ceiling) * secondsLeft
   const surplus = response ? Math.max(0, units - mostOnMarks) : 0
@@ -89,11 +89,32 @@ export function decide(moment: DecisionState): Decision {
   return next.atMs <= earliestMs ? { atMs: earliestMs, reason: 'ceiling' } : next
 }
 
-/** The rest of a day. Where several spans make a step and their order in it is not known, `stepEnds` is true for its last one. */
+/** The rest of a day, in spans. */
 export interface Spans {
   readonly seconds: readonly number[]
-  readonly demands: readonly number[]
-  readonly stepEnds?: readonly boolean[]
+  pollsOf(span: number, scale: number): number
+  /** The scale at which the first so many spans take so many units; `guess` is one that is thought to be near it. */
+  scaleOf(count: number, units: number, guess?: number): number
+}
+
+export function spansOf(
+  seconds: readonly number[],
+  demands: readonly number[],
+  bounds: PaceLimits,
+  response?: Response,
+): Spans {
+  return {
+    seconds,
+    pollsOf: (span, scale) => {
+      const wish = scale * (demands[span] ?? 0)
+      const pace = clamp(response ? respond(response, wish) : wish, bounds.floor, bounds.ceiling)
+      return pace * (seconds[span] ?? 0)
+    },
+    scaleOf: (count, units, guess) =>
+      count === seconds.length
+        ? solveScale(seconds, demands, units, bounds, response)
+        : solveScale(seconds.slice(0, count), demands.slice(0, count), units, bounds, response, guess),
+  }
 }
 
 /**
@@ -102,16 +123,14 @@ export interface Spans {
  */
 export function keptScale(
   { paces, guard, budget }: Pick<DecisionState, 'paces' | 'guard' | 'budget'>,
-  { seconds, demands, stepEnds }: Spans,
+  { seconds, ...spans }: Spans,
   units: number,
-  bounds: PaceLimits,
-  response?: Response,
 ): number {
   const { fromMs } = paces.outlook
   const { day, unitsPerDay } = budget
   // Of the units that went elsewhere the rest of the day, too, misses its part.
   const even = ((unitsPerDay * 1_000) / (day.endMs - day.startMs)) * Math.max(0, 1 - guard.slower)
-  let scale = solveScale(seconds, demands, units, bounds, response)
+  let scale = spans.scaleOf(seconds.length, units)
   const secondsLeft = (day.endMs - fromMs) / 1_000
   // Whole polls fall on one side of an instant or the other, so half a unit more or less means nothing.
   const kept = even * Math.min(keptShare(guard), units / Math.max(1e-9, even * secondsLeft))
@@ -122,19 +141,29 @@ export function keptScale(
     let ahead = secondsLeft
     let unitsAt = 0
     for (let span = 0; span < until - 1; span++) {
-      const wish = scale * (demands[span] ?? 0)
-      const pace = clamp(response ? respond(response, wish) : wish, bounds.floor, bounds.ceiling)
-      left -= pace * (seconds[span] ?? 0)
+      left -= spans.pollsOf(span, scale)
       ahead -= seconds[span] ?? 0
-      if (stepEnds && !stepEnds[span]) continue
       const missing = kept * ahead - left
       if (missing > worst) [worst, at, unitsAt] = [missing, span + 1, units - kept * ahead]
     }
     if (at === 0) break
     until = at
-    scale = solveScale(seconds.slice(0, at), demands.slice(0, at), unitsAt, bounds, response, scale)
+    scale = spans.scaleOf(at, unitsAt, scale)
   }
   return scale
+}
+
+/**
+ * The pace of the mix at an instant, as the guard lets it be: with the units that are really left, or, while polls follow another plan, with
+ * those that its policies would have left.
+ */
+export function paceLeft(moment: DecisionState, isOther: boolean, atMs: number): number {
+  const { family, paces, budget, floor, limits } = moment
+  const own = family.unitsLeft.reduce((sum, each, policy) => sum + (family.weights[policy] ?? 0) * each, 0.5)
+  const left = isOther ? own : budget.unitsLeft + 0.5
+  const mixed = mixedPace(family, paces)[spanAt(paces.outlook, atMs)] ?? 0
+  const affordable = (1_000 * left) / Math.max(1_000, budget.day.endMs - paces.outlook.fromMs)
+  return clamp((mixed * left) / Math.max(0.5, own), Math.min(floor, Math.max(0, affordable)), limits.ceiling)
 }
 
 /** Where the plan is the even one, or nearly, its polls are the very polls of a clock; undefined where it is not. */

@@ -55,14 +55,26 @@ export function solveScale(
   guess = units / Math.max(1e-300, dot(seconds, demands)),
 ): number {
   const logs = response && demands.map((each) => Math.log2(Math.max(1e-300, each)))
+  const pollsOf = (scale: number) =>
+    response && logs
+      ? pollsOfResponse(seconds, logs, scale, limits, response)
+      : pollsAt(seconds, demands, scale, limits)
+  return scaleFor(units, pollsOf, guess)
+}
+
+/** Polls, and how fast they grow with the scale. */
+export interface Spent {
+  readonly polls: number
+  readonly slope: number
+}
+
+/** The scale at which so many units are spent. */
+export function scaleFor(units: number, spentAt: (scale: number) => Spent, guess: number): number {
   let scale = clamp(guess, scaleMin, scaleMax)
   let low = 0
   let high = Number.POSITIVE_INFINITY
   for (let round = 0; round < roundsMax; round++) {
-    const { polls, slope } =
-      response && logs
-        ? pollsOfResponse(seconds, logs, scale, limits, response)
-        : pollsAt(seconds, demands, scale, limits)
+    const { polls, slope } = spentAt(scale)
     if (Math.abs(polls - units) <= tolerance * units) return scale
     if (polls < units) low = scale
     else high = scale
@@ -145,10 +157,98 @@ function dot(a: readonly number[], b: readonly number[]): number {
   return sum
 }
 
+/** An hour with announced evaluations. Roots are those of alerts a second, which polls go along. */
+export interface Hour {
+  readonly seconds: number
+  /** Seconds in which evaluations bring alerts, and the mean root in these. */
+  readonly busySeconds: number
+  readonly busyRoot: number
+  /** Evaluations whose alerts come apart from each other; of unequal ones, those that bring few alerts count for less. */
+  readonly evaluations: number
+  /** The root of the alerts that no evaluation explains, and of all in the mean. */
+  readonly otherRoot: number
+  readonly meanRoot: number
+}
+
+/**
+ * Where the pace falls by more than this factor, an evaluation's alerts are over. Alerts 58 to 62 s after an evaluation have 0.55 of even, and 0.99
+ * where this is not looked for (2,000 units, five days); from 1.2 to 8 the polls are the same.
+ */
+export const endFactor = 2
+
+/**
+ * What the cheapest series of polls takes in an hour. As long as that costs less than to pass an evaluation over, there is a poll at the end
+ * of its alerts, even where these seconds ask for less than one. A series that passes some over (`passes`) takes what it would if alerts came
+ * at any time. `busyFactor`: the wait by `busyPace` alone, in parts of the wait of an evaluation's alerts.
+ */
+export function spentIn(hour: Hour, scale: number, { floor, ceiling }: PaceLimits) {
+  const { seconds, busySeconds, busyRoot, evaluations, otherRoot, meanRoot } = hour
+  const busyPace = clamp(scale * busyRoot, floor, ceiling)
+  const quietPace = clamp(scale * otherRoot, floor, ceiling)
+  const meanPace = clamp(scale * meanRoot, floor, ceiling)
+  const slopeOf = (pace: number, root: number) => (pace === scale * root ? root : 0)
+  const busy = Math.max(evaluations, busyPace * busySeconds)
+  // From an evaluation's last poll to the first of the next one there is one poll less than there are gaps.
+  const between = seconds - busySeconds + evaluations * (busySeconds / Math.max(1e-9, busy))
+  const quiet = Math.max(0, quietPace * between - evaluations * (scale * otherRoot < floor ? 0.5 : 1))
+  const passes = meanPace * seconds < busy + quiet
+  const untilEnd = (0.5 * busySeconds) / Math.max(1e-9, busy)
+  const untilNext = evaluations > 0 ? untilEnd + 0.5 * (1 / meanPace - seconds / evaluations) : 0
+  const busyWait = passes ? Math.max(0.5 / busyPace, untilNext) : untilEnd
+  const isApart = busySeconds > 0 && busy > endFactor * quietPace * busySeconds
+  return {
+    ...{ busyPace, quietPace, passes },
+    busyFactor: isApart ? 0.5 / busyPace / busyWait : 1,
+    polls: passes ? meanPace * seconds : busy + quiet,
+    slope: passes
+      ? slopeOf(meanPace, meanRoot) * seconds
+      : (busy > evaluations ? slopeOf(busyPace, busyRoot) * busySeconds : 0) +
+        (quiet > 0 ? slopeOf(quietPace, otherRoot) * between : 0),
+  }
+}
+
 /** Instants at which a poll may come, in seconds from now, with the alerts until then. */
 export interface Points {
   readonly times: number[]
   readonly masses: number[]
+}
+
+/** In quiet times one instant in so many seconds is looked at. */
+const quietSeconds = 15
+/** Comparing all pairs of instants takes time with the square of their number. */
+const busyPointsMax = 160
+
+/**
+ * The instants at which polls may come in the next two of the longest gaps, by the alerts of each second, `other` more in each, of which
+ * `passed` are over; above `busy` they come so fast that each second is one.
+ */
+export function pointsOf(
+  alerts: { readonly rates: Float64Array; readonly other: number; readonly passed: number },
+  busy: number,
+  gap: number,
+): Points {
+  const { rates, other, passed } = alerts
+  const seconds = Math.ceil(2 * gap)
+  const points: Points = { times: [0], masses: [0] }
+  let busySeconds = 0
+  for (let second = 0; second < seconds; second++) if ((rates[second] ?? 0) + other > busy) busySeconds++
+  const busyStep = Math.ceil(busySeconds / busyPointsMax)
+  let [mass, skipped] = [0, 0]
+  for (let second = 0; second < seconds; second++) {
+    const alerts = (rates[second] ?? 0) + other
+    mass += alerts
+    skipped++
+    const end = second + 1 - passed
+    const isLatest = end >= gap && end - 1 < gap
+    // At the last second before quiet ones, a poll finds all alerts of an evaluation.
+    const isEnd = alerts > busy && (rates[second + 1] ?? 0) + other <= busy
+    const isPoint = skipped >= (alerts > busy ? busyStep : quietSeconds) || isEnd
+    if (!isPoint && !isLatest && second < seconds - 1) continue
+    skipped = 0
+    points.times.push(isLatest ? gap : end)
+    points.masses.push(mass)
+  }
+  return points
 }
 
 /**
