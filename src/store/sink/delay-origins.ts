@@ -63,8 +63,8 @@ export function createDelayOriginStore(redis: RedisClient, prefix: string): Dela
     serve: (sink, receiver, retry) => set(sink, { receiver, retry }),
     hold: (sink, receiver) => set(sink, { held: receiver }),
     async wait(sink, plan) {
-      const key = delayOriginsKey(prefix, sink)
-      await redis.multi().hincrby(key, `${planField}${plan}`, 1).pexpire(key, delayOriginsKeptMs).exec()
+      const field = `${planField}${plan}`
+      await redis.eval(waitScript, 1, delayOriginsKey(prefix, sink), delayOriginsKeptMs, field)
     },
     async forgetPlan(sink, plan, count) {
       await redis.eval(forgetScript, 1, delayOriginsKey(prefix, sink), `${planField}${plan}`, count)
@@ -80,6 +80,12 @@ const planField = 'plan:'
 /** KEYS origins · ARGV expiry (ms), fields and values */
 const setScript = `
 redis.call('HSET', KEYS[1], unpack(ARGV, 2))
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+`
+
+/** KEYS origins · ARGV expiry (ms), field */
+const waitScript = `
+redis.call('HINCRBY', KEYS[1], ARGV[2], 1)
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 `
 
