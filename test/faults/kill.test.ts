@@ -120,7 +120,7 @@ async function lane({ redis, socketPath, folder, kills, random }: Lane) {
   )
   const look = watchSends(socketPath, prefix, logs)
   let alive = true
-  const steady = setInterval(() => alive && shown.fire(), 100)
+  const steady = setInterval(() => alive && shown.fire(), 200)
   onTestFinished(() => clearInterval(steady))
   const start = async () => {
     const program = startProgram(['run', '--config', config])

@@ -62,7 +62,7 @@ routes: [{ sinks: [hook, ops, desk] }]
     await program.logged('started', 40_000)
     return program
   }
-  const steady = setInterval(() => shown.fire(random.int(5)), 100)
+  const steady = setInterval(() => shown.fire(random.int(5)), 200)
   onTestFinished(() => clearInterval(steady))
   let replicas: Program[] = [await start(previous), await start(previous)]
   const taken = () => Math.min(...logs.map((log) => log.taken.length))

@@ -123,13 +123,13 @@ describe('announced evaluations', () => {
   })
 
   it('of more instants than there are units get polls for all of the day, not for its first half', () => {
-    const history = { seed: 1, days: 3, everyMinute: { perDay: 720, others: 400 } }
+    const history = { seed: 1, days: 2, everyMinute: { perDay: 720, others: 400 } }
     const [unread, read] = (['unread', 'true'] as const).map(
       (how) => simulateAnnounced({ ...history, how, unitsPerDay: 800 }).mean,
     )
     expect(read).toBeLessThanOrEqual((unread ?? 0) + 0.02)
     // All 288 rules of five minutes cost as much as 288 polls, beside which there are those of other rules.
-    expect(simulateAnnounced({ how: 'true', seed: 1, days: 3, unitsPerDay: 300 }).mean).toBeLessThan(0.34)
+    expect(simulateAnnounced({ how: 'true', seed: 1, days: 2, unitsPerDay: 300 }).mean).toBeLessThan(0.34)
   })
 
   it('that no alert follows are never followed: what the plan has spent would be missing to polls that follow them', () => {
