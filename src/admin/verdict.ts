@@ -81,8 +81,13 @@ export function refusesEverything({ state, refusedInARow }: SinkView): boolean {
   return state === 'active' && (refusedInARow ?? 0) >= refusedMin
 }
 
+/** A sink that asked for a pause, or has put off everything for long: its alerts wait, though nothing is wrong with it. */
+export function putsOff(sink: Pick<SinkView, 'state' | 'putOffSince' | 'heldUntil'>, nowMs: number): boolean {
+  return sink.heldUntil !== null || putsEverythingOff(sink, nowMs)
+}
+
 /** A sink that answers, and takes nothing: each alert is to be tried again later. */
-export function putsEverythingOff(
+function putsEverythingOff(
   { state, putOffSince }: Pick<SinkView, 'state' | 'putOffSince'>,
   nowMs: number,
 ): boolean {

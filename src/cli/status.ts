@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { formatCount, lagText } from '../admin/page/words/en.ts'
 import { purposeWords } from '../admin/purpose-words.ts'
-import { putsEverythingOff, refusesEverything, verdictLine } from '../admin/verdict.ts'
+import { putsOff, refusesEverything, verdictLine } from '../admin/verdict.ts'
 import type {
   BudgetStatus,
   Finding,
@@ -134,8 +134,7 @@ function sinkRow(sink: SinkView, nowMs: number): string[] {
 function stateOf(sink: SinkView, nowMs: number): string {
   // Without Redis nobody knows whether it is paused.
   if (sink.waiting === null) return '?'
-  const putsOff = sink.heldUntil || putsEverythingOff(sink, nowMs) ? 'putting off' : sink.state
-  const state = refusesEverything(sink) ? 'refusing' : putsOff
+  const state = refusesEverything(sink) ? 'refusing' : putsOff(sink, nowMs) ? 'putting off' : sink.state
   return sink.reason ? `${state} (${sink.reason})` : state
 }
 

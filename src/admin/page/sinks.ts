@@ -1,7 +1,7 @@
 import { type Html, type HtmlPart, html } from '../../alert/text/html.ts'
 import type { SinkActivity } from '../../delivery/records/activity.ts'
 import { given } from '../../lib/given.ts'
-import { putsEverythingOff, refusesEverything } from '../verdict.ts'
+import { putsOff, refusesEverything } from '../verdict.ts'
 import type { LastResult, SinkState, SinkView } from '../views/status-view.ts'
 import { curve, hourBars } from './bars.ts'
 import { actionButton, buttonRow } from './buttons.ts'
@@ -54,8 +54,7 @@ ${count(sink, words, 'today')}
 function stateBadge(sink: SinkView, { words, nowMs }: Times): Html {
   if (sink.waiting === null) return badge('calm', 'clock', words.unknownState)
   if (refusesEverything(sink)) return badge('failed', 'cross', words.refuses)
-  if (sink.heldUntil !== null || putsEverythingOff(sink, nowMs))
-    return badge('warning', 'clock', words.putsOff)
+  if (putsOff(sink, nowMs)) return badge('warning', 'clock', words.putsOff)
   return badge(...states[sink.state], words.sinkStates[sink.state])
 }
 
