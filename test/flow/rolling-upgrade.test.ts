@@ -62,7 +62,7 @@ routes: [{ sinks: [hook, ops, desk] }]
     await program.logged('started', 40_000)
     return program
   }
-  const steady = setInterval(() => shown.fire(random.int(5)), 200)
+  const steady = setInterval(() => shown.fire(random.int(3)), 200)
   onTestFinished(() => clearInterval(steady))
   let replicas: Program[] = [await start(previous), await start(previous)]
   const taken = () => Math.min(...logs.map((log) => log.taken.length))
@@ -73,7 +73,7 @@ routes: [{ sinks: [hook, ops, desk] }]
         const successor = await start(to)
         const before = taken()
         await until('they have sent side by side', () => taken() > before + 10, 20_000)
-        shown.fire(random.int(120))
+        shown.fire(random.int(60))
         old.kill('SIGTERM')
         expect(await old.ended(30_000)).toBe(0)
         replicas = [...replicas.filter((each) => each !== old), successor]
