@@ -64,11 +64,14 @@ export function createRequestSink(
   })
 
   const plainPeriod = new PlainPeriod()
-  /** Of the smallest message that was too large with context. One as large begins without when it is tried again: two requests take twice as long. */
+  /**
+   * Of the smallest message that was too large with context. One as large begins without when it is tried again, and where such an
+   * attempt has just failed: two requests take twice as long, and count twice where the receiver limits them.
+   */
   let refusedBytes = Number.POSITIVE_INFINITY
 
   async function send(alert: Alert, attempt: Attempt): Promise<Outcome> {
-    let hasPlain = false
+    let hadOtherForm = false
     let parcel = parcelOf(alert, attempt)
     let skipped: AlertContext['skipped'] | undefined
     const leaveContext = (why: SkipReason): boolean => {
@@ -94,23 +97,23 @@ export function createRequestSink(
       const { plain } = request
       if (plain === undefined) {
         const bytes = Buffer.byteLength(request.body)
-        const isKnown = attempt.number > 1 && bytes >= refusedBytes
+        const isKnown = bytes >= refusedBytes && (attempt.number > 1 || plainPeriod.isOn())
         if (!isKnown || !leaveContext('too_large')) {
           const result = await post(request, attempt, helpers)
           const isTooLarge = result.via === 'http' && result.status === tooLarge
           if (!isTooLarge || !leaveContext('too_large')) return result
           refusedBytes = Math.min(refusedBytes, bytes)
+          hadOtherForm = true
         }
         return post(await write(), attempt, helpers)
       }
       if (plainPeriod.isOn()) return post(plain, attempt, helpers)
-      hasPlain = true
+      hadOtherForm = true
       const result = await post(request, attempt, helpers)
       if (result.via !== 'http' || !formRefusals.has(result.status)) return result
-      hasPlain = false
       return post(plain, attempt, helpers)
     })
-    if (hasPlain) plainPeriod.note(outcome)
+    if (hadOtherForm) plainPeriod.note(outcome)
     return outcome.kind === 'delivered' && skipped !== undefined ? { ...outcome, skipped } : outcome
   }
 

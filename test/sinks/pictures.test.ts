@@ -132,6 +132,11 @@ describe('a Telegram message', () => {
       const { receiver, send } = await telegram(draws, [refusal(status)])
       expect(await send()).toMatchObject({ kind: 'delivered' })
       expect(paths(receiver)).toEqual(['sendPhoto', 'sendMessage'])
+      // Two requests for each alert may be more than it takes, and a pause that it asks for costs no attempt.
+      const limited = await telegram(draws, [refusal(status), refusal(429)])
+      expect(await limited.send()).toMatchObject({ kind: 'retry' })
+      expect(await limited.send()).toMatchObject({ kind: 'delivered' })
+      expect(paths(limited.receiver)).toEqual(['sendPhoto', 'sendMessage', 'sendMessage'])
     }
     for (const [status, kind] of [
       [403, 'dead'],

@@ -104,9 +104,17 @@ test('an alert that the receiver finds too large goes out without its context, i
   const again = { ...attempt(), number: 2, context: whole }
   expect(await sink.send(persian, again)).toMatchObject({ kind: 'delivered', skipped })
   expect(receiver.requests).toHaveLength(3)
+  // One that counts both requests of an attempt asks for a pause, which costs no attempt.
+  const limited = { status: 429, headers: { 'retry-after': '1' } }
+  receiver.answerWith(({ body }) => (body.includes('points') ? { status: 413 } : limited))
+  const first = { ...attempt(), context: whole }
+  expect(await sink.send(persian, first)).toMatchObject({ kind: 'retry', reason: 'rate_limited' })
+  receiver.answerWith(() => ({ status: 204 }))
+  expect(await sink.send(persian, first)).toMatchObject({ kind: 'delivered', skipped })
+  expect(receiver.requests).toHaveLength(6)
   receiver.answerWith(() => ({ status: 413 }))
   expect(await sink.send(persian, attempt())).toMatchObject({ kind: 'dead', reason: 'rejected' })
-  expect(receiver.requests).toHaveLength(4)
+  expect(receiver.requests).toHaveLength(7)
 })
 
 test('an alert that cannot be written as JSON is given up, not thrown over', async () => {
