@@ -24,8 +24,8 @@ interface AnnouncedHistory {
   readonly wrongFromDay?: number
   /** Alerts of a rule that announces nothing: so many a day, at random ones of marks that lie so many seconds apart. */
   readonly others?: { readonly perDay: number; readonly markSeconds: number }
-  /** So many alerts a day at any time, in place of the rules' own; each rule is announced for the reading and every minute after it. */
-  readonly atAnyTime?: number
+  /** So many alerts a day at any time, in place of the rules' own; each rule is announced for the reading and every so many seconds after it. */
+  readonly atAnyTime?: { readonly perDay: number; readonly everySeconds: number }
   /** So many alerts a day 1 to 20 s after whole minutes, for each of which ten rules are announced, and so many of others at any time. */
   readonly everyMinute?: { readonly perDay: number; readonly others: number }
 }
@@ -129,7 +129,9 @@ export function simulateAnnounced(history: AnnouncedHistory): AnnouncedResult {
 
 function historyOf(history: AnnouncedHistory, startMs: number) {
   if (history.everyMinute) return wholeMinutes(history, history.everyMinute, startMs)
-  return history.atAnyTime === undefined ? sandboxRules(history, startMs) : minuteRules(history, startMs)
+  return history.atAnyTime
+    ? rulesAtAnyTime(history, history.atAnyTime, startMs)
+    : sandboxRules(history, startMs)
 }
 
 /** The alerts of the rules, and what a reading shows of them. */
@@ -171,14 +173,23 @@ function sandboxRules({ how, seed, days, ...changes }: AnnouncedHistory, startMs
 }
 
 /** Alerts of the rules at any time, and what a reading shows of them. */
-function minuteRules({ seed, days, atAnyTime = 0 }: AnnouncedHistory, startMs: number) {
+function rulesAtAnyTime(
+  { seed, days }: AnnouncedHistory,
+  { perDay, everySeconds }: NonNullable<AnnouncedHistory['atAnyTime']>,
+  startMs: number,
+) {
   const random = createRandom(seed)
-  const fired = Array.from({ length: atAnyTime * days }, () => ({
+  const fired = Array.from({ length: perDay * days }, () => ({
     ruleId: 10 + Math.floor(random.next() * rules.length),
     atMs: startMs + Math.floor(random.next() * days * dayMs),
   })).sort((a, b) => a.atMs - b.atMs)
   const shownAt = (nowMs: number): AnnouncedRule[] =>
-    rules.map(({ id }) => ({ id: String(id), name: null, lastMs: nowMs, nextMs: nowMs + 60_000 }))
+    rules.map(({ id }) => ({
+      id: String(id),
+      name: null,
+      lastMs: nowMs,
+      nextMs: nowMs + 1_000 * everySeconds,
+    }))
   return { fired, shownAt }
 }
 

@@ -114,7 +114,13 @@ describe('announced evaluations', () => {
 
   it('of every minute, which say nothing of when alerts come, leave polls where they are: no hour is paid for twice', () => {
     const { mean, p99, days } = simulateAnnounced({
-      ...{ how: 'true', seed: 301, days: long ? 12 : 6, unitsPerDay: 2_000, atAnyTime: 690 },
+      ...{
+        how: 'true',
+        seed: 301,
+        days: long ? 12 : 6,
+        unitsPerDay: 2_000,
+        atAnyTime: { perDay: 690, everySeconds: 60 },
+      },
     })
     expect(mean).toBeLessThanOrEqual(1.02)
     // While polls follow such announcements, one alert in a hundred waits 1.3 times as long as for a clock.
@@ -134,9 +140,13 @@ describe('announced evaluations', () => {
 
   it('that no alert follows are never followed: what the plan has spent would be missing to polls that follow them', () => {
     const everyMinute = { perDay: 0, others: 690 }
-    const seen = [1, 2].map((seed) =>
-      simulateAnnounced({ how: 'true', seed, days: 2, unitsPerDay: 1_000, everyMinute }),
-    )
+    const atAnyTime = { perDay: 690, everySeconds: 300 }
+    const seen = [
+      { seed: 1, unitsPerDay: 1_000, everyMinute },
+      { seed: 2, unitsPerDay: 1_000, everyMinute },
+      { seed: 3, unitsPerDay: 600, atAnyTime },
+      { seed: 3, unitsPerDay: 400, atAnyTime },
+    ].map((history) => simulateAnnounced({ ...history, how: 'true', days: 2 }))
     expect(seen.flatMap(({ followed }) => followed)).not.toContain(true)
   })
 

@@ -140,8 +140,8 @@ function followPace({ day, limits, rateAt }: View, scale: number, atMs: number):
 }
 
 /**
- * Half a gap; after an evaluation's last poll until the next one's first, or what is left of a gap, or, where evaluations are passed over, the
- * mean of both.
+ * Half a gap; within a gap after an evaluation's last poll what is left of it, and within a gap before the next one's first poll until that,
+ * whichever of the two is nearer. Where evaluations are passed over, the mean of both.
  */
 function followWait(view: View, scale: number, atMs: number): number {
   const { day } = view
@@ -151,16 +151,16 @@ function followWait(view: View, scale: number, atMs: number): number {
   if (!hour) return gap / 2
   const { busyFactor, busyPace, passes } = spentIn(hour, scale, view.limits)
   if (broughtAt(day, atMs) >= day.busyRate) return gap / busyFactor / 2
-  const isBusyAt = (seconds: number) => {
-    const at = atMs + seconds * 1_000
-    return broughtAt(day, at) >= day.busyRate && busyFactor * followPace(view, scale, at) > endFactor * pace
-  }
+  const isBusyAt = (at: number) =>
+    broughtAt(day, at) >= day.busyRate && busyFactor * followPace(view, scale, at) > endFactor * pace
   let [ago, ahead] = [1, 1]
-  while (ago < gap && !isBusyAt(-ago)) ago++
-  if (ago >= gap) return gap / 2
+  while (ago < gap && !isBusyAt(atMs - ago * 1_000)) ago++
+  while (ahead < gap && !isBusyAt(atMs + ahead * 1_000)) ahead++
   const left = gap - ago
-  while (ahead < left && !isBusyAt(ahead)) ahead++
-  return passes ? (Math.min(ahead, left) + left) / 2 : Math.min(ahead + 1 / (busyFactor * busyPace), left)
+  if (passes) return ago < gap ? (Math.min(ahead, left) + left) / 2 : gap / 2
+  const untilNext = ahead + 1 / (busyFactor * busyPace)
+  if (ago >= gap && untilNext >= gap) return gap / 2
+  return ago < untilNext ? Math.min(untilNext, left) : untilNext
 }
 
 /**
