@@ -12,6 +12,7 @@ import { droppedName, targetTagsName } from '../../src/store/keys.ts'
 import { createNameStore } from '../../src/store/source/names.ts'
 import { useRedis } from '../support/redis.ts'
 import {
+  beforeStoring,
   deliveryJob,
   endWaiting,
   jobs,
@@ -202,11 +203,7 @@ describe('tidying up', () => {
   it('between the two steps of storing an alert loses neither its name nor its recipient', async () => {
     const own = orphanRig()
     const { gone, orphans } = own
-    const store = gone.addBulk.bind(gone)
-    gone.addBulk = async (bulk) => {
-      await orphans.tidy()
-      return store(bulk)
-    }
+    beforeStoring(gone, () => orphans.tidy())
     await own.queues.enqueue([deliveryJob('gone', 1, { target: 'a@example.com' })])
     expect(await own.names.sinks()).toEqual(['gone'])
     expect(await own.redis.exists(gone.toKey(targetTagsName))).toBe(1)

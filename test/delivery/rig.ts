@@ -1,7 +1,7 @@
 import { afterEach } from 'vitest'
 import { type Alert, parseRow } from '../../src/alert/alert.ts'
 import type { DeliveryJob } from '../../src/alert/job.ts'
-import { createQueues, type SinkQueues } from '../../src/delivery/queue/queues.ts'
+import { type AlertQueue, createQueues, type SinkQueues } from '../../src/delivery/queue/queues.ts'
 import { createSender, type Sender, type SenderOptions } from '../../src/delivery/sender.ts'
 import type { SinkSettings, Tuning } from '../../src/delivery/settings.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -189,6 +189,16 @@ export function rig(server: RedisServer, sinks: string[]): Rig {
       return sender
     },
     attempts: () => lines.filter(({ msg }) => msg === 'delivery.attempt'),
+  }
+}
+
+/** Calls `before` before each batch of jobs is stored in this queue, with how many they are; where it throws, none is. */
+export function beforeStoring(queue: AlertQueue, before: (jobs: number) => unknown): void {
+  const backend = queue.getBackend()
+  const store = backend.addJobs.bind(backend)
+  backend.addJobs = async (entries) => {
+    await before(entries.length)
+    return store(entries)
   }
 }
 

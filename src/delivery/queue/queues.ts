@@ -69,7 +69,7 @@ interface QueuesOptions {
   readonly enqueueTimeoutMs?: number
 }
 
-/** `addBulk` is one pipeline: a batch keeps Redis busy for about a millisecond. */
+/** `addJobs` is one pipeline: a batch keeps Redis busy for about a millisecond. */
 const batchMax = 100
 /** The jobs of so many sinks are stored at the same time; each sink waits for three answers of Redis. */
 const sinksAtOnce = 10
@@ -116,7 +116,7 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>, refused
     for (let from = 0; from < jobs.length; from += batchMax) {
       const batch = jobs.slice(from, from + batchMax)
       try {
-        await inTime(queue.addBulk(batch.map(toBulkJob)))
+        await inTime(queue.getBackend().addJobs(batch.map(toEntry)))
       } catch (error) {
         if (!isRedisAway(error)) for (const { id } of batch) refused.add(queue.toKey(id))
         // Also at once: the next attempt may be made by another process, which does not know these jobs.
@@ -225,9 +225,18 @@ export async function dropLocks(redis: RedisClient, prefix: string, sinks: reado
 
 const closeTimeoutMs = 1_000
 
-/** No size limit: a row that was refused here would be tried again by every poll, and the page it is on has its own. */
-function toBulkJob({ id, data }: StoredJob) {
-  return { name: 'alert', data, opts: { jobId: id } }
+/**
+ * For the step beneath BullMQ's `addBulk`, which would store the id once more, among the job's options. No size limit: a row that was
+ * refused here would be tried again by every poll, and the page it is on has its own.
+ */
+function toEntry({ id, data }: StoredJob) {
+  const job = { ...newJob, id, name: 'alert', data: JSON.stringify(data), timestamp: Date.now() }
+  return { jobId: id, job }
+}
+
+const newJob = {
+  ...{ opts: {}, progress: 0, failedReason: '', returnvalue: '' },
+  ...{ attemptsMade: 0, attemptsStarted: 0, stalledCounter: 0 },
 }
 
 /**
