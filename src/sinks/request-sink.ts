@@ -1,13 +1,15 @@
 import type { Alert } from '../alert/alert.ts'
 import type { AlertContext, SkipReason } from '../alert/context.ts'
+import { untilTurn } from '../alert/match/turns.ts'
 import type { Secret } from '../lib/secret.ts'
+import { settlesWithin } from '../lib/time-limit.ts'
 import type { Meaning, Outcome, ProtocolResult } from './outcome.ts'
 import { PlainPeriod } from './plain-period.ts'
 import { revealProxy, tokensIn } from './secret-url.ts'
 import { type Attempt, type Parcel, parcelOf, type Sink, withoutContext } from './sink.ts'
 import type { SinkTools } from './tools.ts'
 import { type AttemptHelpers, runAttempt } from './transport/attempt.ts'
-import { classifyFault } from './transport/fault.ts'
+import { classifyFault, SinkError } from './transport/fault.ts'
 import { createHttpClient, type HttpPost, type HttpResponse } from './transport/http-client.ts'
 import { isPage } from './transport/json-answer.ts'
 import type { TlsFiles } from './transport/tls.ts'
@@ -20,6 +22,8 @@ interface RequestSinkConfig {
   readonly allowPrivateNetworks: boolean | readonly string[]
   readonly tls?: TlsFiles | undefined
   readonly proxy?: Secret | undefined
+  /** Of a body, which may take a quarter of a second to write. */
+  readonly template?: string | undefined
 }
 
 /** One request, and how its response is read. */
@@ -93,6 +97,7 @@ export function createRequestSink(
           return write()
         }
       }
+      if (config.template !== undefined) await turnToWrite(helpers.signal)
       const request = await write()
       const { plain } = request
       if (plain === undefined) {
@@ -115,6 +120,14 @@ export function createRequestSink(
     })
     if (hadOtherForm) plainPeriod.note(outcome)
     return outcome.kind === 'delivered' && skipped !== undefined ? { ...outcome, skipped } : outcome
+  }
+
+  /** What has waited for long is tried again: its receiver would hardly have the time to answer. */
+  async function turnToWrite(signal: AbortSignal): Promise<void> {
+    const isItsTurn = await settlesWithin(config.timeout / 2, untilTurn({ readers: true, signal }))
+    signal.throwIfAborted()
+    if (!isItsTurn)
+      throw new SinkError('timeout', 'too many texts were to be made from templates that take long')
   }
 
   async function post(

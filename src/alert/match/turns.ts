@@ -19,21 +19,31 @@ export function atOnce<T>(steps: Steps<T>): T {
 
 /**
  * Lets others run in between. However many work so at the same time, one has each turn; all that is for `readers` (what a person
- * asked for and waits for) has every second turn at most. Rejects once the signal is aborted.
+ * asked for and waits for, and texts from templates) has every second turn at most. Rejects once the signal is aborted.
  */
-export async function inTurns<T>(
-  steps: Steps<T>,
-  { readers = false, signal }: { readonly readers?: boolean; readonly signal?: AbortSignal | undefined } = {},
-): Promise<T> {
+export async function inTurns<T>(steps: Steps<T>, options: TurnOptions = {}): Promise<T> {
   for (;;) {
-    if (performance.now() >= sliceEndsMs) {
-      await (readers ? nextReadersTurn() : nextTurn())
-      signal?.throwIfAborted()
-      sliceEndsMs = performance.now() + sliceMs
-    }
+    if (isSliceOver()) await untilTurn(options)
     const step = steps.next()
     if (step.done) return step.value
   }
+}
+
+/** Before work of one step. */
+export async function untilTurn({ readers = false, signal }: TurnOptions): Promise<void> {
+  if (!isSliceOver()) return
+  await (readers ? nextReadersTurn() : nextTurn())
+  signal?.throwIfAborted()
+  sliceEndsMs = performance.now() + sliceMs
+}
+
+interface TurnOptions {
+  readonly readers?: boolean
+  readonly signal?: AbortSignal | undefined
+}
+
+function isSliceOver(): boolean {
+  return performance.now() >= sliceEndsMs
 }
 
 let sliceEndsMs = 0

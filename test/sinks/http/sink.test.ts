@@ -1,8 +1,10 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { Secret } from '../../../src/lib/secret.ts'
+import { createSink } from '../../../src/sinks/registry.ts'
+import { sinkConfigSchema } from '../../../src/sinks/sink-config.ts'
 import { withFiles } from '../../support/files.ts'
 import { contextOf } from '../contexts.ts'
-import { alertOf, hostile, persian } from '../samples.ts'
+import { alertOf, englishDisplay, hostile, persian } from '../samples.ts'
 import { serve } from '../serving.ts'
 
 test('the request is what the config says, filled with the alert', async () => {
@@ -94,4 +96,23 @@ test('an address in a file is read anew, and one that is none waits for the oper
       'canary',
     )
   })
+})
+
+test('between two bodies from a template that takes long, all else has its turn', async () => {
+  const fields = { type: 'http', url: 'https://127.0.0.1:9', template: '{{ headline | json }}' }
+  const sink = createSink('slow', sinkConfigSchema.parse(fields), { display: englishDisplay })
+  let turn = 0
+  const ticking = setInterval(() => (turn += 1), 1)
+  onTestFinished(() => clearInterval(ticking))
+  const written: number[] = []
+  const slow = Object.defineProperty({ ...persian }, 'headline', {
+    get() {
+      written.push(turn)
+      for (const fromMs = performance.now(); performance.now() - fromMs < 15; );
+      return persian.headline
+    },
+  })
+  const { signal } = new AbortController()
+  await Promise.all([1, 2, 3].map(() => sink.send(slow, { number: 1, nowMs: Date.now(), signal })))
+  expect([written.length, new Set(written).size]).toEqual([3, 3])
 })
