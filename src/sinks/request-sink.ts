@@ -73,6 +73,8 @@ export function createRequestSink(
    * attempt has just failed: two requests take twice as long, and count twice where the receiver limits them.
    */
   let refusedBytes = Number.POSITIVE_INFINITY
+  let lastTextMs = 0
+  let lastWriting: Promise<unknown> = Promise.resolve()
 
   async function send(alert: Alert, attempt: Attempt): Promise<Outcome> {
     let hadOtherForm = false
@@ -89,7 +91,7 @@ export function createRequestSink(
       // An alert that cannot be written with its context, or with what is said of it, as by a template, goes out without.
       const write = async (): Promise<SinkRequest> => {
         try {
-          return await render(parcel, helpers, attempt)
+          return await timed(() => render(parcel, helpers, attempt))
         } catch (thrown) {
           const { context, ...alone } = parcel
           if (context === undefined || classifyFault(thrown).fault !== 'unrenderable') throw thrown
@@ -97,8 +99,7 @@ export function createRequestSink(
           return write()
         }
       }
-      if (config.template !== undefined) await turnToWrite(helpers.signal)
-      const request = await write()
+      const request = await (takesLong() ? inTurn(write, helpers.signal) : write())
       const { plain } = request
       if (plain === undefined) {
         const bytes = Buffer.byteLength(request.body)
@@ -122,12 +123,37 @@ export function createRequestSink(
     return outcome.kind === 'delivered' && skipped !== undefined ? { ...outcome, skipped } : outcome
   }
 
-  /** What has waited for long is tried again: its receiver would hardly have the time to answer. */
-  async function turnToWrite(signal: AbortSignal): Promise<void> {
-    const isItsTurn = await settlesWithin(config.timeout / 2, untilTurn({ readers: true, signal }))
-    signal.throwIfAborted()
-    if (!isItsTurn)
-      throw new SinkError('timeout', 'too many texts were to be made from templates that take long')
+  function takesLong(): boolean {
+    return config.template !== undefined && lastTextMs > longTextMs
+  }
+
+  function timed<T>(work: () => T): T {
+    const since = process.threadCpuUsage()
+    try {
+      return work()
+    } finally {
+      const { user, system } = process.threadCpuUsage(since)
+      lastTextMs = (user + system) / 1_000
+    }
+  }
+
+  /**
+   * Texts of a template that take long are written one after the other, so that the sink has one place among all that wait for their turn,
+   * however many sends it has under way. What has waited for long is tried again: its receiver would hardly have the time to answer.
+   */
+  async function inTurn(write: () => Promise<SinkRequest>, signal: AbortSignal): Promise<SinkRequest> {
+    let isLate = false
+    const late = () =>
+      new SinkError('timeout', 'too many texts were to be made from templates that take long')
+    const writing = lastWriting.then(async () => {
+      if (takesLong()) await untilTurn({ readers: true, signal })
+      if (isLate) throw late()
+      return write()
+    })
+    lastWriting = writing.catch(() => undefined)
+    isLate = !(await settlesWithin(config.timeout / 2, writing))
+    if (isLate) throw late()
+    return writing
   }
 
   async function post(
@@ -167,6 +193,9 @@ export function createRequestSink(
 export function isSuccess({ status }: Pick<HttpResponse, 'status'>): boolean {
   return status >= 200 && status <= 299
 }
+
+/** Of the processor. Shorter ones wait for no turn: of a hundred at once, the last would come too late for its receiver. */
+const longTextMs = 10
 
 const tooLarge = 413
 /** Statuses by which a receiver refuses the form of a request. It has accepted nothing of it, so another form may follow. */
