@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { Circuit } from '../../src/delivery/circuit/circuit.ts'
+import { chooseProbe } from '../../src/delivery/circuit/probe.ts'
 import type { BreakerChange } from '../../src/delivery/sender.ts'
 import { defaultTuning } from '../../src/delivery/settings.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -345,6 +346,19 @@ describe('alerts that a sink cannot digest', () => {
       // One by one from the front it would be the 33rd, or the 20th.
       if (healthy === 33) expect(sink.sends.findIndex(({ id }) => id === healthy)).toBeLessThan(12)
     }
+  })
+
+  it.each([
+    ['that was tried goes before it', 4, ['5']],
+    ['was not tried', 5, ['1', '2', '3', '4', '5']],
+  ])('are not taken for the newest where one %s', async (_what, newest, tried) => {
+    const { queues, redis } = rig(server, ['hook'])
+    const queue = queues.queue('hook')
+    await queues.enqueue(jobs('hook', 1, 5))
+    // What is due again is put where the newest are.
+    for (const id of tried) await redis.hset(queue.toKey(`main.${id}`), 'atm', 1)
+    await chooseProbe(queue, 1)
+    expect(await redis.lindex(queue.toKey('wait'), -1)).toBe(`main.${newest}`)
   })
 
   it('are not the only probe because they are due first', async () => {

@@ -72,13 +72,30 @@ async function choose(queue: AlertQueue, turn: Turn, random: () => number): Prom
   const waiting = await waitingCount(queue)
   if (waiting === 0) return promoteOne(queue, turn, random)
   if (turn === 'front') return true
-  const delayed = turn === 'any' ? await queue.getDelayedCount() : 0
-  const place = turn === 'newest' ? 0 : Math.floor(random() * (waiting + delayed))
+  if (turn === 'newest') {
+    await toFront(await newest(queue, waiting))
+    return true
+  }
+  const place = Math.floor(random() * (waiting + (await queue.getDelayedCount())))
   if (place >= waiting) return promoteOne(queue, turn, random)
-  // The newest job is at place 0, the one that is taken next at the other end.
   const [job] = await queue.getJobs(['wait'], place, place, false)
   await toFront(job)
   return true
+}
+
+/**
+ * The newest job is at place 0, the one that is taken next at the other end. But what failed goes to place 0 as well once it is due
+ * again, and of that it is known what the sink says.
+ */
+async function newest(queue: AlertQueue, waiting: number): Promise<AlertJob | undefined> {
+  let first: AlertJob | undefined
+  for (let from = 0; from < Math.min(waiting, newestOfMax); from += lookAtMax) {
+    const jobs: readonly AlertJob[] = await queue.getJobs(['wait'], from, from + lookAtMax - 1, false)
+    const untried = jobs.find((job) => job?.attemptsMade === 0)
+    if (untried !== undefined) return untried
+    first ??= jobs[0]
+  }
+  return first
 }
 
 async function waitingCount(queue: AlertQueue): Promise<number> {
@@ -102,6 +119,7 @@ async function promoteOne(queue: AlertQueue, turn: Turn, random: () => number): 
 }
 
 const lookAtMax = 20
+const newestOfMax = 200
 
 async function toFront(job: AlertJob | undefined): Promise<void> {
   // Gone or taken by now: then that send is the probe.
