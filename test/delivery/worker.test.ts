@@ -1,5 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { noLimit } from '../../src/delivery/settings.ts'
+import { given } from '../../src/lib/given.ts'
+import type { Batch } from '../../src/sinks/sink.ts'
 import { createPauseStore } from '../../src/store/operators/pauses.ts'
 import { startRedis, useRedis } from '../support/redis.ts'
 import {
@@ -18,6 +20,13 @@ import {
 
 const server = useRedis()
 
+/** As Slack's, where the first twenty go out each on its own. */
+const shared: Batch = {
+  plan: { kind: 'burst', max: 20, after: 20, windowMs: 60_000 },
+  split: (parcels) => [[...parcels]],
+  send: async () => delivered,
+}
+
 describe('a sink that takes everything', () => {
   it('gets each alert once, and the queue keeps the answer as the record', async () => {
     const { queues, sender, attempts, metrics } = rig(server, ['hook'])
@@ -34,6 +43,26 @@ describe('a sink that takes everything', () => {
     expect(attempts()[0]).toMatchObject({ sink: 'hook', source: 'main', attempt: 1, result: 'delivered' })
     const { values } = await metrics.sends.get()
     expect(values.find(({ labels }) => labels.result === 'delivered')?.value).toBe(250)
+  })
+
+  it.each([
+    ['as soon as it is taken', undefined, true],
+    ['once all are taken that may be, where they may share a message', shared, false],
+  ])('begins with an alert %s', async (_when, batch, isAtOnce) => {
+    const { queues, sender } = rig(server, ['hook'])
+    const taken: number[] = []
+    const all = Promise.withResolvers<void>()
+    const sink = testSink('hook', async () => {
+      taken.push(await queues.queue('hook').getActiveCount())
+      if (taken.length === 20) all.resolve()
+      await all.promise
+      return delivered
+    })
+    await queues.enqueue(jobs('hook', 1, 20))
+    sender([{ ...sink, ...given({ batch }) }], { settings: { concurrency: 20 } })
+    await all.promise
+    expect([Math.max(...taken.slice(0, 3)) < 20, taken.at(-1)]).toEqual([isAtOnce, 20])
+    expect(sink.sends.map(({ id }) => id)).toEqual(jobs('hook', 1, 20).map(({ alert }) => alert.id))
   })
 
   it('is not sent what was added again, waiting or delivered', async () => {

@@ -108,6 +108,7 @@ export class Lane {
       sink: sink.name,
       settings,
       queue: this.#queue,
+      gathers: sink.batch !== undefined,
       process: (job, token) =>
         this.#running.track(() => this.#process(job, token)).finally(() => this.#lockAges.asks(token)),
       asks: (token) => this.#lockAges.asks(token),

@@ -26,6 +26,8 @@ export interface WorkerOptions {
   readonly settings: QueueSettings
   readonly tuning: Tuning
   readonly log: Logger
+  /** Alerts that are taken at the same time may go out as one message: as many as may be are taken before the first is begun with. */
+  readonly gathers: boolean
   /** By the present config. */
   retention(): Retention
   process(job: AlertJob, token: string): Promise<AttemptRecord>
@@ -95,13 +97,19 @@ export function openWorker(options: WorkerOptions): AlertWorker {
  * Tells before each question for a job. Where jobs wait and Redis refuses to hand one out (full, without its replicas, a right that
  * was taken away), BullMQ asks again at once: 2,000 times a second. Only where it cannot connect does it wait by itself.
  */
-function watchTaking(worker: AlertWorker, { asks, redis }: Pick<WorkerOptions, 'asks' | 'redis'>): void {
+function watchTaking(
+  worker: AlertWorker,
+  { asks, redis, gathers }: Pick<WorkerOptions, 'asks' | 'redis' | 'gathers'>,
+): void {
   const take = worker['moveToActive'].bind(worker)
   worker['moveToActive'] = async (token, name) => {
     asks(token)
     try {
       const known = (job: AlertJob | undefined) => [job?.id]
-      return await keepingNone({ worker, redis, token, known }, () => take(token, name))
+      const job = await keepingNone({ worker, redis, token, known }, () => take(token, name))
+      // To BullMQ something is due then. Else it would begin with none before it has taken as many as it may, one question after the other.
+      if (job !== undefined && !gathers) worker['blockUntil'] = longAgo
+      return job
     } catch (error) {
       if (!worker.closing && isNotConnectionError(toError(error))) await worker.delay(retryDelayMs)
       throw error
@@ -252,6 +260,7 @@ function tellFailures(backend: ReturnType<AlertQueue['getBackend']>, told: (erro
   }
 }
 
+const longAgo = 1
 const retryDelayMs = 1_000
 /** Less than the driver waits before it gives up on a connection, and more than Redis takes to answer. */
 const lateMs = 1_000
