@@ -427,7 +427,7 @@ it('a queue that refuses a notice, and a sink whose records cannot be counted, h
     lookEveryMs: 20,
   })
   const renamed = operators.renamed('old', 'new')
-  if (renamed !== undefined) await store.add(renamed)
+  if (renamed !== undefined) await store.begin('renamed', { againMs: 0, notice: renamed })
   startOperators(operators)
   await until('desk is told of all', () => told.length >= 3)
   expect(told.sort()).toEqual([

@@ -18,16 +18,17 @@ it('a notice that no queue has taken yet is sent and dropped by the clock of Red
   const store = createNoticeStore(redis.client(), prefix)
   const skews = [48, -48, 13, -13, 0]
   const notices = skews.map((hours) => noticeOf(hours * hourMs, `by ${hours} h`))
-  for (const notice of notices) await store.add(notice)
+  for (const [nth, notice] of notices.entries())
+    await store.begin(`trouble ${nth}`, { againMs: hourMs, notice })
   const unsent = await store.unsent()
   expect(unsent.map(({ sink }) => sink).sort()).toEqual(notices.map(({ sink }) => sink).sort())
 })
 
 it('what was told first is sent first, also where the clock of who told it is ahead', async () => {
   const store = createNoticeStore(redis.client(), freshPrefix())
-  await store.add(noticeOf(hourMs, 'first'))
+  await store.begin('one', { againMs: hourMs, notice: noticeOf(hourMs, 'first') })
   await setTimeout(5)
-  await store.add(noticeOf(0, 'second'))
+  await store.begin('another', { againMs: hourMs, notice: noticeOf(0, 'second') })
   expect((await store.unsent()).map(({ sink }) => sink)).toEqual(['first', 'second'])
 })
 
@@ -36,10 +37,10 @@ it('a notice that was stored again, since its answer was lost, keeps its age', a
   const client = redis.client()
   const store = createNoticeStore(client, prefix)
   const [key, notice] = [noticesKey(prefix), noticeOf(0, 'hook')]
-  await store.add(notice)
+  await store.begin('trouble', { againMs: 0, notice })
   const before = await client.hgetall(key)
   expect(Object.keys(before)).toEqual([String(notice.id)])
-  await store.add(notice)
+  await store.begin('trouble', { againMs: 0, notice })
   expect(await client.hgetall(key)).toEqual(before)
 })
 

@@ -34,7 +34,6 @@ export interface NoticeStore {
   begun(troubles: readonly string[]): Promise<ReadonlyMap<string, number>>
   /** These troubles are over. Adds the notice if people were notified of one of them. */
   end(troubles: readonly string[], notice: UnsentNotice | undefined): Promise<void>
-  add(notice: UnsentNotice): Promise<void>
   /** Stores up to where people were notified of something that only grows, such as a time or a count. */
   move(what: string, to: number): Promise<void>
   at(what: string): Promise<number | undefined>
@@ -67,9 +66,6 @@ export function createNoticeStore(redis: RedisClient, prefix: string): NoticeSto
       const keys = [unsentKey, ...troubles.map((trouble) => noticeKey(prefix, trouble))]
       const added = addArguments(notice === undefined ? [] : [notice])
       await redis.eval(endScript, keys.length, ...keys, ...added)
-    },
-    async add(notice) {
-      await redis.eval(addScript, 1, unsentKey, ...addArguments([notice]))
     },
     async move(what, to) {
       await redis.set(noticedKey(prefix, what), String(to))
@@ -112,8 +108,6 @@ const keptMs = 30 * 24 * 3_600_000
 
 /** A last notice that is further ahead was made by a clock that was wrong. */
 const clockSlackMs = 3_600_000
-
-const addScript = `${addLines} add()`
 
 /** KEYS … notice, noticed · ARGV … pause before the next notice, expiry, slack of clocks (ms), where `noticed` is to be or '' */
 const beginScript = `${addLines}
