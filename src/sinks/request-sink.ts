@@ -143,8 +143,9 @@ export function createRequestSink(
    */
   async function inTurn(write: () => Promise<SinkRequest>, signal: AbortSignal): Promise<SinkRequest> {
     let isLate = false
+    // No fault of the sink: it rests for no such attempt.
     const late = () =>
-      new SinkError('timeout', 'too many texts were to be made from templates that take long')
+      new SinkError('aborted', 'too many texts were to be made from templates that take long')
     const writing = lastWriting.then(async () => {
       if (takesLong()) await untilTurn({ readers: true, signal })
       if (isLate) throw late()

@@ -102,7 +102,7 @@ test('an address in a file is read anew, and one that is none waits for the oper
 test('between two bodies from a template that takes long, all else has its turn; short ones wait for none', async () => {
   const fields = { type: 'http', url: 'https://127.0.0.1:9', template: '{{ headline | json }}' }
   const [slow, other] = ['slow', 'other'].map((name) =>
-    createSink(name, sinkConfigSchema.parse(fields), { display: englishDisplay }),
+    createSink(name, sinkConfigSchema.parse({ ...fields, timeout: '1s' }), { display: englishDisplay }),
   )
   let turn = 0
   const ticking = setInterval(() => (turn += 1), 1)
@@ -127,4 +127,12 @@ test('between two bodies from a template that takes long, all else has its turn;
   const turnsOf = (name: string) => new Set(written.flatMap(([sink, at]) => (sink === name ? at : [])))
   expect([turnsOf('slow').size, turnsOf('other').size]).toEqual([3, 1])
   expect(written.slice(0, 2).map(([sink]) => sink)).toEqual(['other', 'other'])
+  // That no more texts can be made in time is no fault of the sink.
+  const outcomes = await Promise.all(Array.from({ length: 50 }, () => send(slow)))
+  const late = outcomes.flatMap((outcome) =>
+    outcome?.answer.text.startsWith('too many texts') ? outcome : [],
+  )
+  expect(
+    new Set(late.map((outcome) => 'reason' in outcome && [outcome.reason, outcome.sinkFault].join())),
+  ).toEqual(new Set(['aborted,false']))
 })
