@@ -164,11 +164,12 @@ function count(
   return html`<td class="number ${value ? tone : 'none'}" data-label="${words.sinkHeads[kind]}">${shown}${note ? html`<small>${note}</small>` : null}${drawing}</td>`
 }
 
-/** Since when the first waits, and how long all of them will take. */
-function queueNote({ oldestWaitingAt, drainSeconds }: SinkView, times: Times): HtmlPart {
+/** Since when the first waits, and how long all of them will take, unless the pause that the sink asked for comes first. */
+function queueNote({ oldestWaitingAt, drainSeconds, heldUntil }: SinkView, times: Times): HtmlPart {
   if (oldestWaitingAt === null) return null
   const { words } = times
-  const takes = drainSeconds === null ? null : words.takes(words.duration(drainSeconds * 1_000))
+  const takes =
+    drainSeconds === null || heldUntil !== null ? null : words.takes(words.duration(drainSeconds * 1_000))
   return html`${words.since(times.distance(oldestWaitingAt))}${takes}`
 }
 

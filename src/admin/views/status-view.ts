@@ -211,7 +211,7 @@ export interface SinkView {
   readonly lastResult: LastResult | null
   /** When the alert was queued that has waited the longest to be sent; null where none waits. */
   readonly oldestWaitingAt: string | null
-  /** How long the sink needs for all that wait, at the pace of the last minutes; null where none waits, none was sent, or the sink does not send now. */
+  /** How long the sink needs for all that wait, at the pace of the last minutes; null where none waits, none was sent, or the sink is not active; without the pause until `heldUntil`. */
   readonly drainSeconds: number | null
   /** Alerts given up on since the last one was acknowledged, as far as they are still dead letters; a mail to several is one. */
   readonly refusedInARow: number | null

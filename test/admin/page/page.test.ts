@@ -142,11 +142,11 @@ describe('the status page', () => {
   test('does not show a sink as taking alerts that puts off each of them', async () => {
     const sinks = [
       sink({ delayed: 4, putOffSince: ago(1_860) }),
-      sink({ name: 'busy', waiting: 40, heldUntil: ago(-600) }),
+      sink({ name: 'busy', waiting: 40, oldestWaitingAt: ago(300), drainSeconds: 95, heldUntil: ago(-600) }),
     ]
     const read = words((await page({ status: async () => status({ sinks }) })).text)
     expect(read).toContain(' in the last 24 hours putting off 0 ')
-    expect(read).toContain(' putting off the sink asked for a pause that ends in 10m 40 ')
+    expect(read).toContain(' putting off the sink asked for a pause that ends in 10m 40 since 5m ago 1 0 ')
   })
 
   test('groups dead letters by sink and reason, with their count, the first, the last and a sample', async () => {
