@@ -286,7 +286,7 @@ export function budgetFindings(
       text: `${Math.round(profile.alertsPerDay)} alerts a day fill up to ${pages} further pages (${pagesFactor} x ${Math.round(profile.alertsPerDay)} / ${alertsOnPage}), ${floorUnits} polls keep gaps below ${formatDuration(maxIntervalMs)}, and there are ${unitsPerDay} units: ${gaps}`,
     })
   const spendable = Math.floor((daySeconds * 1_000) / minIntervalMs)
-  if (spendable < unitsPerDay)
+  if (everyMs === undefined && spendable < unitsPerDay)
     findings.push({
       code: 'units_unspendable',
       severity: 'info',

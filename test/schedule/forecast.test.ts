@@ -140,6 +140,8 @@ describe('findings', () => {
 
   it('are none where all fits', () => {
     expect(codes(2_000, 200)).toEqual([])
+    // A shorter minInterval spends no more units where the pace is fixed.
+    expect(codes(50_000, 1, { minIntervalMs: 2_000, everyMs: 60_000 })).toEqual([])
   })
 
   it.each([
