@@ -72,6 +72,7 @@ describe('a fault from outside', () => {
     [{ kind: 'slow', delayMs: -5 }, /must not be negative/],
     [{ kind: 'hang', time: 3 }, /time is unknown; known are kind, headersSent, times/],
     [{ kind: 'shape', shape: 'round' }, /shape must be one of noMeta/],
+    [{ kind: 'html', endpoint: 'series' }, /endpoint must be one of instruments, .* macro\/series, /],
     [{ kind: 'between', changes: [{ run: 1 }] }, /each of changes/],
     [{ kind: 'between', changes: [{ insert: {} }] }, /each of changes/],
   ])('is refused with what is wrong: %j', (fault, message) => {

@@ -1,4 +1,5 @@
 import { isMapping } from '../../alert/json/json.ts'
+import { endpoints, nameOf } from '../../feed/endpoints.ts'
 import { UserError } from '../../lib/errors.ts'
 import { type FieldType, faultKinds, type InjectedFault, shapes } from './faults.ts'
 
@@ -34,6 +35,10 @@ export function parseFault(value: unknown): InjectedFault {
 }
 
 function checkValues(kind: InjectedFault['kind'], fields: Readonly<Record<string, unknown>>): void {
+  const names = endpoints.map(({ path }) => nameOf(path))
+  const { endpoint } = fields
+  if (endpoint !== undefined && !names.some((each) => each === endpoint))
+    throw new UserError(`endpoint must be one of ${names.join(', ')}`)
   if (kind === 'shape' && !shapes.some((each) => each === fields['shape']))
     throw new UserError(`shape must be one of ${shapes.join(', ')}`)
   if (kind === 'status' && !(Number(fields['status']) >= 200 && Number(fields['status']) <= 599))
