@@ -45,6 +45,27 @@ describe('even polls', () => {
   })
 })
 
+it('a plan that has won nothing polls with a clock, and leaves out one poll for each unit that it has not', () => {
+  const options = benchOptions(1_440)
+  const today = budgetDay(benchStartMs, options)
+  const nth = (poll: number) => today.startMs + (poll - 0.5) * 60_000
+  const nextPoll = (won: number, unitsLeft: number) => {
+    const before = createSchedule(options, undefined)
+    before.observe({ atMs: nth(100), ok: true, pages: 1, pagesLeft: 'none', firedAtMs: [], ruleIds: [] })
+    const saved = before.snapshot() as { guard: Guard }
+    const schedule = createSchedule(options, { ...saved, guard: { ...saved.guard, won } })
+    const { atMs } = schedule.next(nth(100), { unitsPerDay: 1_440, unitsLeft, day: today })
+    return (atMs - nth(100)) / 60_000
+  }
+  expect([nextPoll(-1, 1_340), nextPoll(-1, 1_339), nextPoll(-1, 1_300)]).toEqual([1, 2, 2])
+  // With something won, or with far fewer units, polls go evenly at other instants.
+  for (const [won, unitsLeft] of [
+    [10, 1_339],
+    [-1, 1_000],
+  ] as const)
+    expect(nextPoll(won, unitsLeft) % 1).not.toBe(0)
+})
+
 describe('the account', () => {
   it('counts what alerts waited more than for even polls, in mean lags of these', () => {
     const [before, behind, level] = [emptyGuard().won, accountOf(10, 1.25).won, accountOf(10, 0.75).won]
