@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { Secret } from '../../src/lib/secret.ts'
 import { answerTextMax, type ProtocolResult } from '../../src/sinks/outcome.ts'
 import { runAttempt } from '../../src/sinks/transport/attempt.ts'
-import { bodyBytesMax } from '../../src/sinks/transport/http-client.ts'
+import { bodyBytesMax } from '../../src/sinks/transport/exchange.ts'
 
 const never = new AbortController().signal
 const limits = { signal: never, timeoutMs: 5_000 }

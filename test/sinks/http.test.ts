@@ -1,13 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { settlesWithin } from '../../src/lib/time-limit.ts'
+import { bodyBytesMax } from '../../src/sinks/transport/exchange.ts'
 import { classifyFault } from '../../src/sinks/transport/fault.ts'
 import { createGuard } from '../../src/sinks/transport/guard.ts'
-import {
-  bodyBytesMax,
-  createHttpClient,
-  type HttpClient,
-  type HttpOptions,
-} from '../../src/sinks/transport/http-client.ts'
+import { createHttpClient, type HttpClient, type HttpOptions } from '../../src/sinks/transport/http-client.ts'
 import { testAuthority, testServer } from '../support/certificates.ts'
 import { withFiles } from '../support/files.ts'
 import { type ForwardProxy, startProxy } from '../support/proxy.ts'
@@ -51,6 +47,40 @@ test('no more of an answer is read than people are shown', async () => {
   receiver.answerWith({ kind: 'flood', status: 500 })
   const reply = await transportOf().post(postTo(receiver.url))
   expect(reply.body).toBe('x'.repeat(bodyBytesMax))
+})
+
+test('what comes before the answer is not taken for it, and what is late of it is not waited for', async () => {
+  const parts = [
+    'HTTP/1.1 103 Early Hints\r\nretry-after: 9',
+    'HTTP/1.1 202 Accepted\r\ncontent-length: 9',
+    'late',
+  ]
+  const [first, more] = [parts.join('\r\n\r\n'), { text: 'r', everyMs: 1_000 }]
+  const server = await startRawServer({ kind: 'say', after: 'request', first, more })
+  const told: unknown[] = []
+  const onStatus = (early: unknown) => void told.push(early)
+  const message = { ...postTo(`http://127.0.0.1:${server.port}/`), bodyWaitMs: 20, onStatus }
+  try {
+    expect(await transportOf().post(message)).toEqual({ status: 202, retryAfterMs: undefined, body: 'late' })
+    expect(told).toEqual([{ status: 202, retryAfterMs: undefined, body: '' }])
+  } finally {
+    await server.stop()
+  }
+})
+
+test('a request that is called off while it waits for a connection ends then, and never begins', async () => {
+  receiver.answerWith({ kind: 'hang' })
+  const transport = transportOf({ connections: 1 })
+  const [running, waiting] = [new AbortController(), new AbortController()]
+  const first = transport.post({ ...postTo(receiver.url), signal: running.signal })
+  const onSending = vi.fn()
+  const second = transport.post({ ...postTo(receiver.url), signal: waiting.signal, onSending })
+  waiting.abort(new Error('called off'))
+  await expect(second).rejects.toThrow('called off')
+  running.abort(new Error('called off'))
+  await expect(first).rejects.toThrow('called off')
+  await transport.close()
+  expect(onSending).not.toHaveBeenCalled()
 })
 
 test('a name that the second of two name servers finds, after the first was waited for, is reached', async () => {

@@ -4,7 +4,7 @@ import { createRequestSink, isSuccess, type ResponseDetails, type SinkRequest } 
 import { secretUrl } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
-import type { HttpResponse } from '../transport/http-client.ts'
+import type { HttpResponse } from '../transport/exchange.ts'
 import { jsonAnswer, secondsIn } from '../transport/json-answer.ts'
 import { multipart } from '../transport/multipart.ts'
 import { type DiscordConfig, discordConfigSchema } from './config.ts'

@@ -6,8 +6,9 @@ import { revealProxy, secretUrl } from '../secret-url.ts'
 import { type BatchAttempt, parcelOf, type Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
 import { type AttemptHelpers, runAttempt } from '../transport/attempt.ts'
+import type { HttpResponse } from '../transport/exchange.ts'
 import { SinkError } from '../transport/fault.ts'
-import { createHttpClient, type HttpResponse } from '../transport/http-client.ts'
+import { createHttpClient } from '../transport/http-client.ts'
 import {
   listMax,
   plainList,

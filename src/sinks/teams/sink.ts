@@ -4,7 +4,7 @@ import { createRequestSink, isSuccess, type ResponseDetails } from '../request-s
 import { secretUrl } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
-import type { HttpResponse } from '../transport/http-client.ts'
+import type { HttpResponse } from '../transport/exchange.ts'
 import { jsonAnswer } from '../transport/json-answer.ts'
 import { teamsMessage } from './card.ts'
 import { type TeamsConfig, teamsConfigSchema } from './config.ts'

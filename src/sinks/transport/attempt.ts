@@ -4,8 +4,8 @@ import { onTimeUp } from '../../lib/time-limit.ts'
 import { scrub, secretCharsMin } from '../../telemetry/scrub.ts'
 import { answerTextMax, type Outcome, outcomeOf, type ProtocolResult } from '../outcome.ts'
 import { abortAlong } from './abort-along.ts'
+import { bodyBytesMax } from './exchange.ts'
 import { type ClassifiedFault, classifyFault, SinkError } from './fault.ts'
-import { bodyBytesMax } from './http-client.ts'
 
 /**
  * Runs one attempt, the same way for every sink: reads the secrets, applies one deadline to the whole attempt (also to a

@@ -2,11 +2,10 @@ import { isIP } from 'node:net'
 import type { Pool as Connections, buildConnector as Connector, Dispatcher } from 'undici'
 import { toError } from '../../lib/errors.ts'
 import { Agent, buildConnector, Pool, proxyAgent } from '../../lib/packages.ts'
-import { parseRetryAfter } from '../../lib/retry-after.ts'
 import { settlesWithin } from '../../lib/time-limit.ts'
+import { exchange, type HttpPost, type HttpResponse, type Target } from './exchange.ts'
 import { SinkError } from './fault.ts'
 import { type AddressGuard, withoutBrackets } from './guard.ts'
-import { endRefused, saysStart } from './interceptors.ts'
 import { lookupWith, systemResolve } from './lookup.ts'
 import { type TlsFiles, type TlsSettings, tlsOptions } from './tls.ts'
 
@@ -21,33 +20,6 @@ export interface HttpClient {
   close(): Promise<void>
 }
 
-export interface HttpPost {
-  readonly url: string
-  /** POST unless it says otherwise. */
-  readonly method?: HttpMethod | undefined
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string | Uint8Array
-  readonly signal: AbortSignal
-  readonly nowMs: number
-  /** Called when there is a connection and the request begins to go out. */
-  readonly onSending?: () => void
-  /** Called as soon as the status has come, with an empty body. */
-  readonly onStatus?: (reply: HttpResponse) => void
-  /** How long a body is worth waiting for; without it, as long as the signal allows. */
-  readonly bodyWaitMs?: number
-  /** The address of a proxy, as it was revealed for this request. */
-  readonly proxy?: string | undefined
-}
-
-type HttpMethod = 'POST' | 'PUT' | 'PATCH'
-
-export interface HttpResponse {
-  readonly status: number
-  readonly retryAfterMs: number | undefined
-  /** The start of the body, at most `bodyBytesMax`, as UTF-8. */
-  readonly body: string
-}
-
 export interface HttpOptions {
   readonly guard: AddressGuard
   readonly connections: number
@@ -55,7 +27,6 @@ export interface HttpOptions {
   readonly tls?: TlsFiles | undefined
 }
 
-export const bodyBytesMax = 16_384
 /** More than the 5 s after which a lookup asks the second name server. */
 const connectTimeoutMsMax = 8_000
 const headerBytesMax = 16_384
@@ -90,9 +61,7 @@ export function createHttpClient(options: HttpOptions): HttpClient {
     async post(message) {
       const target = targetOf(message.url)
       try {
-        const dispatcher = dispatcherFor(message.proxy)
-        const isForwarded = message.proxy !== undefined && target.origin.startsWith('http:')
-        return await post(isForwarded ? dispatcher.compose(endRefused) : dispatcher, target, message)
+        return await exchange(dispatcherFor(message.proxy), target, message)
       } catch (error) {
         throw message.proxy === undefined ? error : proxyFault(error)
       }
@@ -203,63 +172,4 @@ function proxyFault(error: unknown): unknown {
       ? 'the proxy refuses the login that the bridge gave, or asks for one (407)'
       : `the proxy answered ${status} and opened no tunnel`,
   )
-}
-
-interface Target {
-  readonly origin: string
-  readonly path: string
-}
-
-async function post(dispatcher: Dispatcher, target: Target, message: HttpPost): Promise<HttpResponse> {
-  const { onSending } = message
-  const response = await (onSending ? dispatcher.compose(saysStart(onSending)) : dispatcher).request({
-    ...target,
-    method: message.method ?? 'POST',
-    headers: { ...message.headers, 'accept-encoding': 'identity' },
-    body: message.body,
-    signal: message.signal,
-  })
-  const { statusCode: status, headers } = response
-  const retryAfterMs = parseRetryAfter(firstOf(headers['retry-after']), message.nowMs)
-  message.onStatus?.({ status, retryAfterMs, body: '' })
-  return { status, retryAfterMs, body: await readStart(response.body, message.bodyWaitMs) }
-}
-
-/** At most `bodyBytesMax`; with `waitMs`, what had come by then. A connection that breaks within throws. */
-async function readStart(body: Dispatcher.ResponseData['body'], waitMs: number | undefined): Promise<string> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  let isRead = false
-  const read = Promise.withResolvers<void>()
-  const end = () => {
-    isRead = true
-    read.resolve()
-  }
-  const timer = waitMs === undefined ? undefined : setTimeout(end, waitMs)
-  // Not by `for await`, which takes several times as long for the few bytes of most answers.
-  body
-    .on('data', (chunk: Buffer) => {
-      chunks.push(chunk)
-      bytes += chunk.length
-      if (bytes >= bodyBytesMax) end()
-    })
-    .on('error', read.reject)
-    .once('end', end)
-    // `close` comes after each answer too, and creating an error each time would take longer than all else here.
-    .once('close', () => isRead || read.reject(brokenOffError()))
-  try {
-    await read.promise
-  } finally {
-    clearTimeout(timer)
-    body.destroy()
-  }
-  return Buffer.concat(chunks).subarray(0, bodyBytesMax).toString('utf8')
-}
-
-function brokenOffError(): Error {
-  return Object.assign(new Error('the answer broke off'), { code: 'ERR_STREAM_PREMATURE_CLOSE' })
-}
-
-function firstOf(header: string | string[] | undefined): string | undefined {
-  return Array.isArray(header) ? header[0] : header
 }
