@@ -1,4 +1,4 @@
-import { isNotConnectionError, Worker } from 'bullmq'
+import { isNotConnectionError, Job, Worker } from 'bullmq'
 import type { JobData } from '../../alert/job.ts'
 import { toError } from '../../lib/errors.ts'
 import { settlesWithin } from '../../lib/time-limit.ts'
@@ -12,6 +12,7 @@ import { putAllIntoQueue, putIntoQueue } from '../queue/jobs-in-no-list.ts'
 import { type AlertJob, type AlertQueue, deadLetterKept, type Retention } from '../queue/queues.ts'
 import type { QueueSettings, Tuning } from '../settings.ts'
 import { jobOptions, trimming } from './job-options.ts'
+import { keepingNone } from './unknown-jobs.ts'
 
 /** BullMQ's consumer of one sink's queue, with every option that matters to the promise. */
 export type AlertWorker = Worker<JobData, AttemptRecord>
@@ -49,8 +50,6 @@ export function openWorker(options: WorkerOptions): AlertWorker {
     sink,
     async (job, token) => {
       Object.assign(job.opts, jobOptions)
-      guardGivingBack(worker, job, options)
-      watchEnding(worker, job, options)
       const record = await options.process(job, token ?? '')
       job.opts.removeOnComplete = await recordsToKeep()
       return record
@@ -81,6 +80,7 @@ export function openWorker(options: WorkerOptions): AlertWorker {
     },
   )
   watchTaking(worker, options)
+  watchEnding(worker, options)
   putAfterRefusals(worker, options)
   worker.on('lockRenewalFailed', options.lostLocks)
   worker.on('completed', (job) => options.recorded(job.id ?? ''))
@@ -117,84 +117,47 @@ function watchTaking(
   }
 }
 
-/** The scripts that end a job take the next one. */
-function watchEnding(worker: AlertWorker, job: AlertJob, { redis }: Pick<WorkerOptions, 'redis'>): void {
-  const [complete, fail] = [job.moveToCompleted.bind(job), job.moveToFailed.bind(job)]
-  const known = (next: unknown) => [job.id, Array.isArray(next) ? String(next[1]) : undefined]
-  job.moveToCompleted = (value, token, ...rest) =>
-    keepingNone({ worker, redis, token, known }, () => complete(value, token, ...rest))
-  job.moveToFailed = (error, token, ...rest) =>
-    keepingNone({ worker, redis, token, known }, () => fail(error, token, ...rest))
-}
+/** The scripts that end a job take the next one. The worker makes its jobs of this class. */
+function watchEnding(worker: AlertWorker, options: WorkerOptions): void {
+  const { redis } = options
+  const guarded = guardedGivingBack(worker, options)
+  const knownAfter = ({ id }: AlertJob, next: unknown) => [
+    id,
+    Array.isArray(next) ? String(next[1]) : undefined,
+  ]
+  class WatchedJob extends Job<JobData, AttemptRecord> {
+    /** As the library's own, which also writes the record as JSON once more and tells traces that nobody gets. */
+    override async moveToCompleted(value: AttemptRecord, token: string, fetchNext = true): Promise<Ended> {
+      const known = (ended: { readonly result: unknown } | undefined) => knownAfter(this, ended?.result)
+      const { result, finishedOn } = await keepingNone({ worker, redis, token, known }, () =>
+        this.backend.moveToCompleted(this, value, this.opts.removeOnComplete ?? false, token, fetchNext),
+      )
+      this.finishedOn = finishedOn
+      this.attemptsMade += 1
+      return result
+    }
 
-interface Asking<T> {
-  readonly worker: AlertWorker
-  readonly redis: RedisClient
-  readonly token: string
-  /** The jobs that the worker knows of once it was answered, or refused: one may be undefined. */
-  readonly known: (answer: T | undefined) => readonly (string | undefined)[]
-}
-
-/**
- * A Redis that was frozen first does what had reached it, also for connections that were given up on meanwhile, and one that was killed
- * has done what it did not answer any more: it takes a job for a question that the driver has asked again since. Nobody here knows of
- * that job, and others would wait for its lock to run out, so it is put back. Under one token only one job is taken at a time.
- */
-async function keepingNone<T>({ worker, redis, token, known }: Asking<T>, ask: () => Promise<T>): Promise<T> {
-  const askedMs = performance.now()
-  const losses = lossesOf(redis)
-  const { count } = losses
-  let answer: T | undefined
-  try {
-    answer = await ask()
-    return answer
-  } finally {
-    if (losses.count !== count || performance.now() - askedMs > lateMs)
-      await putBackUnknown(worker, redis, token, known(answer)).catch(() => {})
+    override moveToFailed<E extends Error>(error: E, token: string, fetchNext?: boolean): Promise<Ended> {
+      const known = (next: Ended | undefined) => knownAfter(this, next)
+      const fail = () => super.moveToFailed(error, token, fetchNext)
+      return guarded(this.id ?? '', () => keepingNone({ worker, redis, token, known }, fail))
+    }
   }
+  Object.defineProperty(worker, 'Job', { value: WatchedJob })
 }
 
-/** How often the connection was lost, or one to a node, since this was first asked for. */
-function lossesOf(redis: RedisClient): { readonly count: number } {
-  const known = lossesByClient.get(redis)
-  if (known !== undefined) return known
-  const losses = { count: 0 }
-  redis.on(redis.isCluster ? '-node' : 'close', () => (losses.count += 1))
-  lossesByClient.set(redis, losses)
-  return losses
-}
-
-const lossesByClient = new WeakMap<RedisClient, { readonly count: number }>()
-
-async function putBackUnknown(
-  worker: AlertWorker,
-  redis: RedisClient,
-  token: string,
-  known: readonly (string | undefined)[],
-): Promise<void> {
-  const ids = (await redis.lrange(worker.toKey('active'), 0, -1)).filter((id) => !known.includes(id))
-  if (ids.length === 0) return
-  const locks = await redis.mget(ids.map((id) => worker.toKey(`${id}:lock`)))
-  for (const [at, id] of ids.entries())
-    if (locks[at] === token) await worker.getBackend().moveJobFromActiveToWait(id, token)
-}
+type Ended = Awaited<ReturnType<AlertJob['moveToFailed'] | AlertJob['moveToCompleted']>>
 
 /**
  * When Redis refuses to record an acknowledged job, BullMQ puts it back as one that failed, perhaps much later, and it is due at once.
  * So the acknowledgement is stored first; where that fails, too, nobody takes the job before its lock expires. A script that was
  * refused in its middle has already taken the job from its list.
  */
-function guardGivingBack(
-  worker: AlertWorker,
-  job: AlertJob,
-  { redis, storeAcknowledged }: WorkerOptions,
-): void {
-  const giveBack = job.moveToFailed.bind(job)
-  const id = job.id ?? ''
-  job.moveToFailed = async (...given) => {
+function guardedGivingBack(worker: AlertWorker, { redis, storeAcknowledged }: WorkerOptions) {
+  return async <T>(id: string, giveBack: () => Promise<T>): Promise<T> => {
     try {
       await storeAcknowledged(id)
-      return await giveBack(...given)
+      return await giveBack()
     } catch (error) {
       if (!isRedisAway(error)) void putUntilTaken(worker, redis, id)
       throw error
@@ -262,8 +225,6 @@ function tellFailures(backend: ReturnType<AlertQueue['getBackend']>, told: (erro
 
 const longAgo = 1
 const retryDelayMs = 1_000
-/** Less than the driver waits before it gives up on a connection, and more than Redis takes to answer. */
-const lateMs = 1_000
 /** More than a worker waits after a refusal. */
 const quietMs = 2_000
 /** With 100,000 alerts a look takes about half a second of Redis. */
