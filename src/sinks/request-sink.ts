@@ -158,21 +158,30 @@ export function createRequestSink(
     return writing
   }
 
+  /** Most sinks post to one address all the time. */
+  let last: { readonly url: string; readonly tokens: readonly string[] } | undefined
+  const tokensOf = (url: string): readonly string[] => {
+    if (last?.url !== url) last = { url, tokens: tokensIn(new URL(url)) }
+    return last.tokens
+  }
+
   async function post(
-    { readBody, expectsJson = false, needsBody = false, plain, ...request }: SinkRequest,
+    request: SinkRequest,
     attempt: Attempt,
     helpers: AttemptHelpers,
   ): Promise<ProtocolResult> {
-    const { headers } = request
-    for (const token of tokensIn(new URL(request.url))) helpers.hide(token)
+    const { url, method, headers, body, readBody, expectsJson = false, needsBody = false, plain } = request
+    for (const token of tokensOf(url)) helpers.hide(token)
     helpers.connecting()
     const reply = await transport.post({
-      ...request,
-      headers: { 'user-agent': tools.userAgent, ...headers },
+      url,
+      method,
+      body,
       signal: helpers.signal,
       nowMs: attempt.nowMs,
+      headers: { 'user-agent': tools.userAgent, ...headers },
       proxy: revealProxy(config.proxy, helpers),
-      ...(needsBody ? {} : { bodyWaitMs }),
+      bodyWaitMs: needsBody ? undefined : bodyWaitMs,
       onSending: () => helpers.sending(),
       onStatus: (early) =>
         (needsBody && isSuccess(early)) ||
@@ -212,5 +221,6 @@ function foreignDetails(): ResponseDetails {
 
 function resultOf(reply: HttpResponse, readBody?: SinkRequest['readBody']): ProtocolResult {
   const { status, retryAfterMs, body: text } = reply
-  return { via: 'http', status, retryAfterMs, text, ...readBody?.(reply) }
+  const result = { via: 'http', status, retryAfterMs, text } as const
+  return readBody === undefined ? result : { ...result, ...readBody(reply) }
 }
