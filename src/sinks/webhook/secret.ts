@@ -1,8 +1,8 @@
 import { createHmac, createPrivateKey, createSecretKey, type KeyObject, sign } from 'node:crypto'
 import { SinkError } from '../transport/fault.ts'
 
-/** Makes one signature of Standard Webhooks, with its version before it. */
-export type Signer = (signed: string) => string
+/** Makes one signature of Standard Webhooks over these two, one after the other, with its version before it. */
+export type Signer = (head: string, body: Uint8Array) => string
 
 const hmacKeyBytesMin = 24
 const hmacKeyBytesMax = 64
@@ -38,11 +38,11 @@ function signerIn(text: string): Signer | undefined {
 
 /** A key that is no KeyObject is made one at each signature, which takes three times as long as the signature. */
 function hmac(key: KeyObject): Signer {
-  return (signed) => `v1,${createHmac('sha256', key).update(signed, 'utf8').digest('base64')}`
+  return (head, body) => `v1,${createHmac('sha256', key).update(head).update(body).digest('base64')}`
 }
 
 function ed25519(key: KeyObject): Signer {
-  return (signed) => `v1a,${sign(null, Buffer.from(signed, 'utf8'), key).toString('base64')}`
+  return (head, body) => `v1a,${sign(null, Buffer.concat([Buffer.from(head), body]), key).toString('base64')}`
 }
 
 /** The bytes before the seed of an Ed25519 key in PKCS #8. */

@@ -6,8 +6,8 @@ import type { Signer } from './secret.ts'
  */
 export function signedHeaders(message: SignedMessage, signers: readonly Signer[]): Record<string, string> {
   const timestamp = String(Math.floor(message.atMs / 1_000))
-  const signed = `${message.id}.${timestamp}.${message.body}`
-  const signatures = signers.map((signer) => signer(signed))
+  const head = `${message.id}.${timestamp}.`
+  const signatures = signers.map((signer) => signer(head, message.body))
   return {
     'webhook-id': message.id,
     'webhook-timestamp': timestamp,
@@ -20,5 +20,5 @@ interface SignedMessage {
   readonly id: string
   /** When this attempt is made, in milliseconds since the epoch. */
   readonly atMs: number
-  readonly body: string
+  readonly body: Uint8Array
 }

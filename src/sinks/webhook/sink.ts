@@ -19,7 +19,7 @@ function createWebhookSink(name: string, config: WebhookConfig, tools: SinkTools
   const signers = signersOf(config)
   return createRequestSink(name, config, tools, (parcel, helpers, attempt) => {
     for (const token of writer.tokens) helpers.hide(token)
-    const body = writer.write(parcel)
+    const body = Buffer.from(writer.write(parcel))
     const message = { id: alertKey(parcel.alert), atMs: attempt.nowMs, body }
     return {
       url: config.url,
