@@ -1,16 +1,15 @@
 import type { Alert } from '../alert/alert.ts'
 import type { AlertContext, SkipReason } from '../alert/context.ts'
-import { untilTurn } from '../alert/match/turns.ts'
 import type { Secret } from '../lib/secret.ts'
-import { settlesWithin } from '../lib/time-limit.ts'
 import type { Meaning, Outcome, ProtocolResult } from './outcome.ts'
 import { PlainPeriod } from './plain-period.ts'
 import { revealProxy, tokensIn } from './secret-url.ts'
 import { type Attempt, type Parcel, parcelOf, type Sink, withoutContext } from './sink.ts'
+import { TextTurns } from './text-turns.ts'
 import type { SinkTools } from './tools.ts'
 import { type AttemptHelpers, runAttempt } from './transport/attempt.ts'
 import type { HttpPost, HttpResponse } from './transport/exchange.ts'
-import { classifyFault, SinkError } from './transport/fault.ts'
+import { classifyFault } from './transport/fault.ts'
 import { createHttpClient } from './transport/http-client.ts'
 import { isPage } from './transport/json-answer.ts'
 import type { TlsFiles } from './transport/tls.ts'
@@ -74,8 +73,7 @@ export function createRequestSink(
    * attempt has just failed: two requests take twice as long, and count twice where the receiver limits them.
    */
   let refusedBytes = Number.POSITIVE_INFINITY
-  let lastTextMs = 0
-  let lastWriting: Promise<unknown> = Promise.resolve()
+  const turns = new TextTurns(config.timeout / 2)
 
   async function send(alert: Alert, attempt: Attempt): Promise<Outcome> {
     let hadOtherForm = false
@@ -92,7 +90,7 @@ export function createRequestSink(
       // An alert that cannot be written with its context, or with what is said of it, as by a template, goes out without.
       const write = async (): Promise<SinkRequest> => {
         try {
-          return await timed(() => render(parcel, helpers, attempt))
+          return await turns.timed(() => render(parcel, helpers, attempt))
         } catch (thrown) {
           const { context, ...alone } = parcel
           if (context === undefined || classifyFault(thrown).fault !== 'unrenderable') throw thrown
@@ -100,7 +98,8 @@ export function createRequestSink(
           return write()
         }
       }
-      const request = await (takesLong() ? inTurn(write, helpers.signal) : write())
+      // Only what a template writes may take long.
+      const request = await (config.template === undefined ? write() : turns.inTurn(write, helpers.signal))
       const { plain } = request
       if (plain === undefined) {
         const bytes = Buffer.byteLength(request.body)
@@ -122,40 +121,6 @@ export function createRequestSink(
     })
     if (hadOtherForm) plainPeriod.note(outcome)
     return outcome.kind === 'delivered' && skipped !== undefined ? { ...outcome, skipped } : outcome
-  }
-
-  function takesLong(): boolean {
-    return config.template !== undefined && lastTextMs > longTextMs
-  }
-
-  function timed<T>(work: () => T): T {
-    const since = process.threadCpuUsage()
-    try {
-      return work()
-    } finally {
-      const { user, system } = process.threadCpuUsage(since)
-      lastTextMs = (user + system) / 1_000
-    }
-  }
-
-  /**
-   * Texts of a template that take long are written one after the other, so that the sink has one place among all that wait for their turn,
-   * however many sends it has under way. What has waited for long is tried again: its receiver would hardly have the time to answer.
-   */
-  async function inTurn(write: () => Promise<SinkRequest>, signal: AbortSignal): Promise<SinkRequest> {
-    let isLate = false
-    // No fault of the sink: it rests for no such attempt.
-    const late = () =>
-      new SinkError('aborted', 'too many texts were to be made from templates that take long')
-    const writing = lastWriting.then(async () => {
-      if (takesLong()) await untilTurn({ readers: true, signal })
-      if (isLate) throw late()
-      return write()
-    })
-    lastWriting = writing.catch(() => undefined)
-    isLate = !(await settlesWithin(config.timeout / 2, writing))
-    if (isLate) throw late()
-    return writing
   }
 
   /** Most sinks post to one address all the time. */
@@ -204,9 +169,6 @@ export function createRequestSink(
 export function isSuccess({ status }: Pick<HttpResponse, 'status'>): boolean {
   return status >= 200 && status <= 299
 }
-
-/** Of the processor. Shorter ones wait for no turn: of a hundred at once, the last would come too late for its receiver. */
-const longTextMs = 10
 
 const tooLarge = 413
 /** Statuses by which a receiver refuses the form of a request. It has accepted nothing of it, so another form may follow. */
