@@ -47,6 +47,12 @@ test('no more of an answer is read than people are shown', async () => {
   receiver.answerWith({ kind: 'flood', status: 500 })
   const reply = await transportOf().post(postTo(receiver.url))
   expect(reply.body).toBe('x'.repeat(bodyBytesMax))
+  // One that has come whole leaves its connection to the next request.
+  receiver.answerWith({ status: 500, body: `${reply.body}y` })
+  const [transport, before] = [transportOf({ connections: 1 }), receiver.connections()]
+  for (let sent = 0; sent < 3; sent += 1)
+    expect((await transport.post(postTo(receiver.url))).body).toBe(reply.body)
+  expect(receiver.connections() - before).toBe(1)
 })
 
 test('what comes before the answer is not taken for it, and what is late of it is not waited for', async () => {

@@ -115,7 +115,8 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   #enough(): void {
     this.#finish()
-    this.#controller?.abort(new Error('no more of the answer is needed'))
+    // What the parser holds comes first: where that is the rest of the answer, its connection is kept for the next request.
+    queueMicrotask(() => this.#controller?.abort(new Error('no more of the answer is needed')))
   }
 
   #finish(): void {
