@@ -262,6 +262,7 @@ const memorySchema = earlierSchema.extend({
       slower: z.number().default(0),
       evenShare: amount.default(1),
       evenShareBefore: amount.default(1),
+      beganInDebt: z.boolean().default(false),
       ofDays: z.array(amount).default(() => [0]),
     })
     .default(emptyGuard),

@@ -3,7 +3,7 @@ import { type MarkPlan, nextOnMarks } from '../marks/pattern.ts'
 import { type MarkPeriod, onNearMark } from '../marks/phase.ts'
 import type { BudgetView, Decision, DecisionReason } from '../schedule.ts'
 import { type Family, mixedPace, type Paces } from './family.ts'
-import { evenPollAfter, type Guard, keptShare } from './guard.ts'
+import { evenPollAfter, evenPollsAfter, type Guard, keptShare } from './guard.ts'
 import { clamp, type PaceLimits, type Response, respond, solveScale } from './solve.ts'
 
 /**
@@ -167,17 +167,14 @@ export function paceLeft(moment: DecisionState, isOther: boolean, atMs: number):
 }
 
 /** Where the plan is the even one, or nearly, its polls are the very polls of a clock; undefined where it is not. */
-function evenInstant({ budget, guard, lastAtMs }: DecisionState, plannedMs: number): number | undefined {
+function evenInstant({ budget, lastAtMs }: DecisionState, plannedMs: number): number | undefined {
   const { day, unitsPerDay, unitsLeft } = budget
   const gapMs = (day.endMs - day.startMs) / unitsPerDay
   const ratio = (plannedMs - lastAtMs) / gapMs
-  // The units have to last for all polls of the clock that are still to come. Where nothing is won, the next one is left out instead: at
-  // other instants the plan would be compared for ever with a clock that it cannot keep to.
-  const pollsAhead = Math.floor((day.endMs - 1 - Math.max(lastAtMs, day.startMs)) / gapMs + 0.5)
-  const missing = Math.max(0, pollsAhead - unitsLeft)
-  const mayMiss = guard.won < 0 && guard.evenShare === 1 && missing <= snapTolerance * pollsAhead
-  if (unitsPerDay < snapUnitsMin || (missing > 0 && !mayMiss)) return undefined
-  const next = evenPollAfter(day, gapMs, plannedMs - gapMs / 2) + (missing > 0 ? gapMs : 0)
+  // The units have to last for all polls of the clock that are still to come.
+  const pollsAhead = evenPollsAfter(day, gapMs, Math.max(lastAtMs, day.startMs))
+  if (unitsPerDay < snapUnitsMin || unitsLeft < pollsAhead) return undefined
+  const next = evenPollAfter(day, gapMs, plannedMs - gapMs / 2)
   if (lastAtMs < day.startMs)
     return next < day.endMs && plannedMs < day.startMs + 0.65 * gapMs ? next : undefined
   if (ratio < 1 - snapTolerance || ratio > 1 + snapTolerance) return undefined

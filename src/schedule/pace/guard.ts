@@ -10,6 +10,8 @@ export interface Guard {
   /** Won against even polls; earlier days count less and less. */
   won: number
   dayStartMs: number | null
+  /** The day began with less than nothing won. */
+  beganInDebt: boolean
   /** Alerts, and how many of them waited about two even intervals or longer; earlier days count less and less. */
   seen: number
   long: number
@@ -76,6 +78,7 @@ export function emptyGuard(): Guard {
   return {
     won: wonAtFirst,
     dayStartMs: null,
+    beganInDebt: false,
     seen: 0,
     long: 0,
     heap: 0,
@@ -138,9 +141,14 @@ export function noteWaits(
   for (const at of firedAtMs) if (atMs - Math.max(at, fromMs) > longIntervals * gapMs) guard.long++
   // Even polls that others slow down are at no known instants: where the plan is as slow as these, it is taken to be them.
   const slowerBy = (atMs - fromMs) / gapMs - 1
-  const isEven = guard.evenShare < 1 && Math.abs(slowerBy) <= evenTolerance
+  const isSlowed = guard.evenShare < 1
+  // Nor can the plan be at theirs where it has fewer units than they. At their pace it loses nothing then, or it would never win again.
+  const isBehind =
+    guard.beganInDebt && guard.unitsLeft !== null && guard.unitsLeft < evenPollsAfter(day, allMs, atMs)
+  const isEven = (isSlowed || isBehind) && Math.abs(slowerBy) <= evenTolerance
+  const lostEvenly = isSlowed ? slowerBy : Math.min(0, slowerBy)
   for (const at of readableMs) {
-    const lost = isEven ? slowerBy : (atMs - evenPollAfter(day, gapMs, at)) / (gapMs / 2)
+    const lost = isEven ? lostEvenly : (atMs - evenPollAfter(day, gapMs, at)) / (gapMs / 2)
     guard.won += allowedExcess - (at < day.startMs ? lostBefore(at) : lost)
   }
 
@@ -157,6 +165,11 @@ export function evenPollAfter({ startMs }: BudgetDay, gapMs: number, atMs: numbe
   return startMs + (Math.ceil((atMs - startMs) / gapMs - 0.5) + 0.5) * gapMs
 }
 
+/** How many even polls of a day come after one of them. */
+export function evenPollsAfter({ endMs }: BudgetDay, gapMs: number, atMs: number): number {
+  return Math.floor((endMs - 1 - atMs) / gapMs + 0.5)
+}
+
 /** Earlier days count less from now on. */
 export function beginGuardedDay(guard: Guard, { startMs }: BudgetDay): void {
   if (guard.dayStartMs === startMs) return
@@ -166,6 +179,7 @@ export function beginGuardedDay(guard: Guard, { startMs }: BudgetDay): void {
   Object.assign(guard, ofNewDay())
   if (isFirst) return
   guard.won = Math.min(wonKept * guard.won, Math.max(wonAtFirst, wonPerAlertMax * Math.max(...guard.ofDays)))
+  guard.beganInDebt = guard.won < 0
   guard.ofDays = [0, ...guard.ofDays].slice(0, daysRemembered)
   guard.seen *= countsKept
   guard.long *= countsKept
