@@ -139,8 +139,7 @@ function stepsOf(
   const { outlook } = paces
   const demands = mixedPace(memory.family, paces)
   const slowest = paces.evenPace * floorOf(memory.guard, options.floor)
-  const bounds = { floor: clamp(slowest, limits.floor, limits.ceiling), ceiling: limits.ceiling }
-  const response = marks?.responseTo(bounds.floor)
+  const guarded = clamp(slowest, limits.floor, limits.ceiling)
   let atMs = day.startMs
   let unitsLeft = unitsPerDay
   return Array.from(demands, (demand, span) => {
@@ -152,6 +151,10 @@ function stepsOf(
     // The guard keeps units for what nobody expects, as at each decision.
     const moment = { guard: { ...memory.guard, slower: 0 }, budget: { unitsPerDay, unitsLeft, day } }
     const ahead = { paces: { ...paces, outlook: { ...outlook, fromMs: from.atMs } }, ...moment }
+    // Marks may take more polls than the guard's gaps alone: they become fewer once the units that are left do not buy these.
+    const affordable = (Math.max(0, unitsLeft) * 1_000) / (day.endMs - from.atMs)
+    const bounds = { floor: Math.min(guarded, affordable), ceiling: limits.ceiling }
+    const response = marks?.responseTo(bounds.floor)
     const spans = spansOf(outlook.seconds.slice(span), demands.slice(span), bounds, response)
     const wish = keptScale(ahead, spans, unitsLeft) * demand
     const pace = clamp(response ? respond(response, wish) : wish, bounds.floor, bounds.ceiling)

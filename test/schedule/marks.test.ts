@@ -252,6 +252,25 @@ describe('the schedule', () => {
     expect(Math.max(...waitsLater)).toBeLessThan(12_000)
   })
 
+  it('that the longest gap makes polls visit one and all are drawn with the units that there are, as they are polled', () => {
+    const some = benchOptions(1_000)
+    const schedule = createSchedule(some, undefined)
+    schedule.learnHistory(firings(5, 60, onMinute))
+    // The guard keeps what is won for another such batch.
+    const batchMs = benchStartMs + 5 * dayMs + 5 * 3_600_000 + 1_000
+    simulate(
+      Array.from({ length: 200 }, (_, index) => batchMs + index),
+      schedule,
+      some,
+    )
+    const { startMs } = budgetDay(benchStartMs + 6 * dayMs, some)
+    const { hours } = previewPlan(some, schedule.snapshot(), startMs, 24)
+    const polls = hours.map((hour) => hour.polls)
+    expect(polls.reduce((sum, each) => sum + each, 0)).toBeCloseTo(1_000, -1)
+    expect(polls.slice(0, 9).map(Math.round)).toEqual(new Array(9).fill(60))
+    expect(polls.slice(11, 22).map(Math.round)).toEqual(new Array(11).fill(30))
+  })
+
   it('polls later after the mark where rows become readable late', () => {
     const lateMs = 6_000
     const times = firings(3, 300, onMinute)
