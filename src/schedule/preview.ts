@@ -212,18 +212,20 @@ function savedOnPeriod(period: MarkPeriod | undefined, pace: number): number {
   return Math.max(0, Math.min(periodMs / 1_000, 1 / pace) / 2 - waitSeconds)
 }
 
+/** A step that reaches into the next hour, as where the day begins at half past, counts in both by its time. */
 function byHour(steps: readonly Step[], firstMs: number, hours: number): PreviewHour[] {
   return Array.from({ length: hours }, (_, hour) => {
     const startMs = firstMs + hour * hourMs
-    const inside = steps.filter(({ atMs }) => atMs >= startMs && atMs < startMs + hourMs)
-    const alerts = inside.reduce((sum, step) => sum + step.alerts, 0)
-    return {
-      startMs,
-      alerts,
-      polls: inside.reduce((sum, step) => sum + step.polls, 0),
-      lagSeconds:
-        inside.reduce((sum, step) => sum + step.alerts * step.lagSeconds, 0) / Math.max(1e-9, alerts),
+    let [polls, alerts, lags] = [0, 0, 0]
+    for (const { atMs, seconds, ...step } of steps) {
+      const [fromMs, untilMs] = [Math.max(atMs, startMs), Math.min(atMs + seconds * 1_000, startMs + hourMs)]
+      if (untilMs <= fromMs) continue
+      const share = (untilMs - fromMs) / (seconds * 1_000)
+      polls += share * step.polls
+      alerts += share * step.alerts
+      lags += share * step.alerts * step.lagSeconds
     }
+    return { startMs, alerts, polls, lagSeconds: lags / Math.max(1e-9, alerts) }
   })
 }
 

@@ -197,6 +197,11 @@ describe('announced evaluations', () => {
       /Polls follow the evaluations that the API announces of 40 rules \(\d+ rule \d+,.* and 35 more\)\./,
     )
     expect(text).not.toContain('No pattern was found')
+    // Of an hour in which the day begins, half an hour is drawn.
+    const halfPast = { ...benchOptions(1_000), resetsAt: '00:30' }
+    const { startMs } = budgetDay(noonMs + dayMs, halfPast)
+    const [first, second] = previewPlan(halfPast, schedule.snapshot(), startMs, 25).hours
+    expect((first?.polls ?? 0) / (second?.polls ?? 0)).toBeCloseTo(0.5, 1)
   })
 
   it('are followed on the day after one whose units were spent hours before its end, and with whatever is granted', () => {
