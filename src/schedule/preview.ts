@@ -73,6 +73,7 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
   const seconds = total((step) => step.seconds)
   const roots = total((step) => Math.sqrt(step.alerts * step.seconds))
   const even = 86_400 / unitsPerDay
+  const fastestSeconds = options.minIntervalMs / 1_000
   const lagSeconds = total((step) => step.alerts * step.lagSeconds) / alerts
   const rank = (share: number) => percentile(steps, share * alerts)
   return {
@@ -84,8 +85,12 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
     bestRatio: Math.min(roots ** 2 / (seconds * alerts), (2 * lagSeconds) / even),
     alertsPerDay: (alerts / seconds) * 86_400,
     learnedFrom: learnedAlerts(memory.profile),
-    slowestSeconds: Math.max(even, Math.min(options.maxIntervalMs / 1_000, even / options.floor)),
-    fastestSeconds: options.minIntervalMs / 1_000,
+    slowestSeconds: Math.max(
+      even,
+      fastestSeconds,
+      Math.min(options.maxIntervalMs / 1_000, even / options.floor),
+    ),
+    fastestSeconds,
     weights: memory.family.weights,
     ...{ ...onMarks, marksLeft },
     announced: options.everyMs === undefined ? describeAnnounced(memory.announced) : null,

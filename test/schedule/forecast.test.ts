@@ -1,10 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { describePreview } from '../../src/cli/plan/picture.ts'
 import { budgetDay, budgetFindings } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
 import { binsPerDay, emptyProfile, foldDay, forecastDay } from '../../src/schedule/forecast/profile.ts'
 import { smoothShape } from '../../src/schedule/forecast/shape.ts'
 import { previewPlan } from '../../src/schedule/preview.ts'
+import type { ScheduleOptions } from '../../src/schedule/schedule.ts'
 import { simulate } from '../../src/schedule/simulate.ts'
 import { benchOptions } from '../bench/compare.ts'
 import { benchStartMs, createTrace } from '../bench/traces.ts'
@@ -191,5 +193,19 @@ describe('the plan that is drawn', () => {
     expect(polls).toBeGreaterThan(1_990)
     expect(polls).toBeLessThan(2_010)
     expect([lagSeconds, slowestSeconds]).toEqual([expect.closeTo(21.6, 1), expect.closeTo(43.2, 1)])
+  })
+
+  it('is described as it is drawn where units stay unspent, and where a fixed pace spends them early', () => {
+    const textOf = (some: ScheduleOptions) =>
+      describePreview('main', some, previewPlan(some, undefined, benchStartMs, 24))
+    expect(textOf({ ...options, minIntervalMs: 300_000 })).toMatch(
+      /No gap is longer than 5m .* or shorter than 5m/,
+    )
+    expect(textOf({ ...options, everyMs: 60_000 })).toContain(
+      'fixes the pace at 1m: alerts wait 30s on average',
+    )
+    expect(textOf({ ...options, everyMs: 1_000 })).toMatch(
+      /fixes the pace at 1s: alerts wait 11h .* on average/,
+    )
   })
 })

@@ -57,7 +57,7 @@ function reasons(options: ScheduleOptions, preview: Preview): string[] {
   if (options.everyMs !== undefined) {
     const every = formatDuration(options.everyMs)
     return [
-      `poll.every fixes the pace at ${every}: alerts wait ${formatDuration(options.everyMs / 2)} on average. Nothing is learned.`,
+      `poll.every fixes the pace at ${every}: alerts wait ${formatDuration(lagSeconds * 1_000)} on average. Nothing is learned.`,
     ]
   }
   const share = ((100 * lagSeconds) / evenLagSeconds).toFixed(0)
