@@ -305,7 +305,7 @@ describe('plan --config', () => {
     })
   })
 
-  it('plans with what the running bridge has learned, and falls back where it cannot be reached', async () => {
+  it('plans with what the running bridge has learned, and says where it could not be asked', async () => {
     const learned = createSchedule(benchOptions(1_000), undefined)
     learned.learnHistory(createTrace('market', 5, 21).times)
     const args = ['--config', file('config.yaml', config), '--json']
@@ -313,13 +313,20 @@ describe('plan --config', () => {
       planCommand(async () => ({ learned: learned.snapshot(), unitsOfAccount: 1_000, resetsAt: '00:00' })),
       ...args,
     )
-    const away = await run(
-      planCommand(() => Promise.reject(new Error('Redis is away'))),
-      ...args,
-    )
+    const whileAway = async (...more: readonly string[]) => {
+      const command = planCommand(() => Promise.reject(new Error('Redis is away')))
+      const { out, thrown } = await run(command, ...args, ...more)
+      expect(thrown).toBeUndefined()
+      return JSON.parse(out)
+    }
     expect(JSON.parse(told.out).learnedFrom).toBeGreaterThan(500)
-    expect(JSON.parse(away.out).learnedFrom).toBe(0)
-    expect(away.thrown).toBeUndefined()
+    const { learnedFrom, why } = await whileAway()
+    expect([learnedFrom, why.join(' ')]).toEqual([0, expect.stringMatching(/^What .* learned is not known/)])
+    expect(why.join(' ')).not.toContain('Nothing is learned')
+    expect((await whileAway('--target', 'p95=10m')).note).toMatch(/is not known/)
+    // An embedded Redis that never ran has learned nothing.
+    const young = await run(planCommand(readLearned), '--config', file('young.yaml', config), '--json')
+    expect(JSON.parse(young.out).why[0]).toMatch(/^Nothing is learned yet/)
   })
 
   it("draws budget days that begin with the API's own, where a refusal told of another reset than the config's", async () => {

@@ -27,8 +27,12 @@ export interface KnownOfSource {
 
 /** What a bridge has learned of a source of the config; undefined where its Redis cannot be reached. Never throws. */
 export async function readLearned(config: Config, source: string): Promise<KnownOfSource | undefined> {
+  const sourceConfig = config.sources[source]
+  if (sourceConfig === undefined) return undefined
+  const { account, budget } = sourceConfig
   // This must not create the directory of an embedded Redis that never ran.
-  if (config.redis.mode === 'embedded' && !existsSync(config.dataDir)) return undefined
+  if (config.redis.mode === 'embedded' && !existsSync(config.dataDir))
+    return { learned: undefined, unitsOfAccount: budget.unitsPerDay, resetsAt: budget.resetsAt }
   const log = createLogger({ level: 'silent' })
   const redis = connectRedis(
     { target: targetOf(config), profile: 'commands', connectionName: 'alert-bridge-plan' },
@@ -37,9 +41,6 @@ export async function readLearned(config: Config, source: string): Promise<Known
   try {
     await waitForRedis(redis, { log, signal: AbortSignal.timeout(reachTimeoutMs) })
     const { prefix } = config.redis
-    const sourceConfig = config.sources[source]
-    if (sourceConfig === undefined) return undefined
-    const { account, budget } = sourceConfig
     const dayOf = (nowMs: number) => budgetDay(nowMs, budget)
     const ledger = createLedger({ redis, prefix, source, account, ...budget, budgetDay: dayOf })
     const grants = createGrantStore({ redis, prefix, source, account })

@@ -15,7 +15,16 @@ import { printable } from '../../telemetry/printable.ts'
 
 const barWidth = 40
 
-export function describePreview(name: string, options: ScheduleOptions, preview: Preview): string {
+/** Where nobody could look. */
+export const unknownText =
+  'What the bridge has learned is not known, since its Redis could not be asked: the plan goes by the active hours of the config.'
+
+export function describePreview(
+  name: string,
+  options: ScheduleOptions,
+  preview: Preview,
+  isKnown = true,
+): string {
   const most = Math.max(1, ...preview.hours.map(({ polls }) => polls))
   const zone = profileZone(options)
   const lines = preview.hours.map(({ startMs, polls, alerts, lagSeconds }) => {
@@ -27,13 +36,18 @@ export function describePreview(name: string, options: ScheduleOptions, preview:
     '',
     ...lines,
     '',
-    ...reasons(options, preview).map((line) => `  ${line}`),
+    ...reasons(options, preview, isKnown).map((line) => `  ${line}`),
     ...budgetFindings(options, preview).map(({ severity, text }) => `  ${severity}: ${text}`),
     '',
   ].join('\n')
 }
 
-export function previewJson(name: string, options: ScheduleOptions, preview: Preview): object {
+export function previewJson(
+  name: string,
+  options: ScheduleOptions,
+  preview: Preview,
+  isKnown = true,
+): object {
   const { marks, markPeriod, marksLeft, hours, weights, ...rest } = preview
   return {
     source: name,
@@ -47,11 +61,11 @@ export function previewJson(name: string, options: ScheduleOptions, preview: Pre
       : null,
     hours: hours.map(({ startMs, ...hour }) => ({ start: new Date(startMs).toISOString(), ...hour })),
     findings: budgetFindings(options, preview),
-    why: reasons(options, preview),
+    why: reasons(options, preview, isKnown),
   }
 }
 
-function reasons(options: ScheduleOptions, preview: Preview): string[] {
+function reasons(options: ScheduleOptions, preview: Preview, isKnown: boolean): string[] {
   const { lagSeconds, evenLagSeconds, bestRatio, learnedFrom, slowestSeconds, fastestSeconds, announced } =
     preview
   if (options.everyMs !== undefined) {
@@ -61,9 +75,12 @@ function reasons(options: ScheduleOptions, preview: Preview): string[] {
     ]
   }
   const share = ((100 * lagSeconds) / evenLagSeconds).toFixed(0)
+  const nothing = isKnown
+    ? 'Nothing is learned yet: the plan goes by the active hours of the config.'
+    : unknownText
   const learned =
     learnedFrom < 10
-      ? 'Nothing is learned yet: the plan goes by the active hours of the config.'
+      ? nothing
       : `The profile was learned from ${Math.round(learnedFrom)} alerts (a batch counts once), old ones counting for less.`
   return [
     learned,

@@ -43,6 +43,8 @@ interface SourcePlan {
   readonly name: string
   readonly source: Pick<SourceConfig, 'budget' | 'poll'>
   readonly learned: unknown
+  /** False where no Redis answered. */
+  readonly isKnown?: boolean
   /** Of its account, a day; of a bridge of before, those that its plan may use. */
   readonly unitsPerDay: number
   /** When its budget days begin, as far as a bridge knows it. */
@@ -109,6 +111,7 @@ async function* plansOf(
       name,
       source,
       learned: known?.learned,
+      isKnown: known !== undefined || readLearned === undefined,
       unitsPerDay: known?.unitsOfAccount ?? source.budget.unitsPerDay,
       resetsAt: known?.resetsAt,
       partOf,
@@ -124,6 +127,7 @@ async function printPlans(sources: AsyncIterable<SourcePlan>, options: Options):
     name,
     source,
     learned,
+    isKnown = true,
     unitsPerDay,
     resetsAt,
     partOf = (units: number) => units,
@@ -137,8 +141,8 @@ async function printPlans(sources: AsyncIterable<SourcePlan>, options: Options):
     })
     if (options.target !== undefined) {
       const answer = targetByProfile(options.target, learned, nowMs, optionsAt)
-      if (options.json) plans.push(targetJson(options.target, answer, name))
-      else printTarget(options.target, answer, name)
+      if (options.json) plans.push(targetJson(options.target, answer, name, isKnown))
+      else printTarget(options.target, answer, name, isKnown)
       continue
     }
     const unitsOfAccount = options.unitsPerDay ?? unitsPerDay
@@ -148,8 +152,14 @@ async function printPlans(sources: AsyncIterable<SourcePlan>, options: Options):
     const alertsOfDay = () => alertsOfBusiestDay(schedule, learned, startMs)
     const context = contextOf?.({ unitsPerDay: schedule.unitsPerDay, unitsOfAccount, alertsOfDay })
     if (options.json)
-      plans.push({ ...previewJson(name, schedule, preview), ...(context === undefined ? {} : { context }) })
-    else print(describePreview(name, schedule, preview) + (context ? describeContextCosts(context) : ''))
+      plans.push({
+        ...previewJson(name, schedule, preview, isKnown),
+        ...(context === undefined ? {} : { context }),
+      })
+    else
+      print(
+        describePreview(name, schedule, preview, isKnown) + (context ? describeContextCosts(context) : ''),
+      )
   }
   if (options.json) printJson(plans.length === 1 ? plans[0] : plans)
 }

@@ -15,6 +15,7 @@ import {
 import { UsageError } from '../arguments/usage.ts'
 import { print } from '../output/output.ts'
 import { table } from '../output/table.ts'
+import { unknownText } from './picture.ts'
 
 /** `plan --target`: the smallest budget that reaches a lag, computed from a trace or from what the bridge learned. */
 
@@ -74,20 +75,32 @@ export function targetByProfile(
 /** Returns the options of the schedule for this budget. */
 type OptionsAt = (unitsPerDay: number) => ScheduleOptions
 
-export function targetJson(target: Target, { unitsPerDay, budgets }: TargetAnswer, name?: string): object {
+export function targetJson(
+  target: Target,
+  { unitsPerDay, budgets }: TargetAnswer,
+  name?: string,
+  isKnown = true,
+): object {
   return {
     ...(name === undefined ? {} : { source: name }),
     target,
     unitsPerDay: unitsPerDay ?? null,
     budgets,
+    ...(isKnown ? {} : { note: unknownText }),
   }
 }
 
-export function printTarget(target: Target, { unitsPerDay, budgets }: TargetAnswer, name?: string): void {
+export function printTarget(
+  target: Target,
+  { unitsPerDay, budgets }: TargetAnswer,
+  name?: string,
+  isKnown = true,
+): void {
   const rows = budgets.map(({ unitsPerDay: units, lag }) => [
     `${units}${units === unitsPerDay ? ' *' : ''}`,
     ...lagMeasures.map((measure) => `${lag[measure].toFixed(1)} s`),
   ])
+  if (!isKnown) print(`${unknownText}\n`)
   print(table(['UNITS A DAY', ...lagMeasures.map((measure) => measure.toUpperCase())], rows))
   const wish = `${target.measure} of ${target.seconds} s`
   if (unitsPerDay === undefined)
