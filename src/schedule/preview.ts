@@ -7,7 +7,7 @@ import { learnedAlerts, profileZone } from './forecast/profile.ts'
 import { type MarkPlan, planMarks } from './marks/pattern.ts'
 import { findMarkPeriod, type MarkPeriod, type MarksLeft, whyMarksAreLeft } from './marks/phase.ts'
 import { emptyMemory, type Memory, readMemory } from './memory.ts'
-import { keptScale, spansOf } from './pace/decide.ts'
+import { buysMarks, keptScale, spansOf } from './pace/decide.ts'
 import { mixedPace, wholeDay } from './pace/family.ts'
 import { floorOf } from './pace/guard.ts'
 import { clamp, limitsFor, type PaceLimits, respond } from './pace/solve.ts'
@@ -157,14 +157,15 @@ function stepsOf(
     const moment = { guard: { ...memory.guard, slower: 0 }, budget: { unitsPerDay, unitsLeft, day } }
     const ahead = { paces: { ...paces, outlook: { ...outlook, fromMs: from.atMs } }, ...moment }
     // Marks may take more polls than the guard's gaps alone: they become fewer once the units that are left do not buy these.
-    const affordable = (Math.max(0, unitsLeft) * 1_000) / (day.endMs - from.atMs)
-    const bounds = { floor: Math.min(guarded, affordable), ceiling: limits.ceiling }
-    const response = marks?.responseTo(bounds.floor)
+    const secondsLeft = (day.endMs - from.atMs) / 1_000
+    const bounds = { floor: Math.min(guarded, Math.max(0, unitsLeft) / secondsLeft), ceiling: limits.ceiling }
+    const onMarks = buysMarks(unitsLeft, limits, secondsLeft) ? marks : undefined
+    const response = onMarks?.responseTo(bounds.floor)
     const spans = spansOf(outlook.seconds.slice(span), demands.slice(span), bounds, response)
     const wish = keptScale(ahead, spans, unitsLeft) * demand
     const pace = clamp(response ? respond(response, wish) : wish, bounds.floor, bounds.ceiling)
     unitsLeft -= pace * seconds
-    const lagSeconds = marks ? lagOnMarks(marks, pace * 60) : 0.5 / pace - savedOnPeriod(markPeriod, pace)
+    const lagSeconds = onMarks ? lagOnMarks(onMarks, pace * 60) : 0.5 / pace - savedOnPeriod(markPeriod, pace)
     return { ...from, polls: pace * seconds, lagSeconds }
   })
 }

@@ -269,6 +269,11 @@ describe('the schedule', () => {
     expect(polls.reduce((sum, each) => sum + each, 0)).toBeCloseTo(1_000, -1)
     expect(polls.slice(0, 9).map(Math.round)).toEqual(new Array(9).fill(60))
     expect(polls.slice(11, 22).map(Math.round)).toEqual(new Array(11).fill(30))
+    // No unit is left for marks where the config asks for gaps that all units do not buy.
+    const thin = { ...some, maxIntervalMs: 30_000 }
+    const drawn = previewPlan(thin, schedule.snapshot(), startMs, 24)
+    expect(drawn.hours.reduce((sum, hour) => sum + hour.polls, 0)).toBeCloseTo(1_000, -1)
+    expect(drawn.lagSeconds).toBeCloseTo(43.2, 0)
   })
 
   it('polls later after the mark where rows become readable late', () => {

@@ -44,7 +44,7 @@ export function decide(moment: DecisionState): Decision {
   // Where even the floor costs more than there is, what there is goes evenly.
   const affordable = (unitsLeft + 0.5) / secondsLeft
   const floor = Math.min(moment.floor, affordable)
-  const marks = unitsLeft + 0.5 - limits.floor * secondsLeft >= 1 ? moment.marks : undefined
+  const marks = buysMarks(unitsLeft, limits, secondsLeft) ? moment.marks : undefined
   const units = spendable(moment) - (marks ? markReserve(budget, outlook.fromMs) : 0)
   const demands = hotPace(mixedPace(family, paces), moment)
   const response = marks?.responseTo(moment.floor)
@@ -87,6 +87,11 @@ export function decide(moment: DecisionState): Decision {
     return { atMs: evenMs, reason: 'even' }
   if (next.atMs >= latestMs) return { atMs: latestMs, reason: next.reason === 'even' ? 'even' : 'floor' }
   return next.atMs <= earliestMs ? { atMs: earliestMs, reason: 'ceiling' } : next
+}
+
+/** Whether units are left beside those that the longest gap asks for: with none, polls cannot wait for marks. */
+export function buysMarks(unitsLeft: number, { floor }: PaceLimits, secondsLeft: number): boolean {
+  return unitsLeft + 0.5 - floor * secondsLeft >= 1
 }
 
 /** The rest of a day, in spans. */
