@@ -55,7 +55,7 @@ interface Step {
   readonly lagSeconds: number
 }
 
-/** The plan of so many hours of the clock, of which the first is drawn from `nowMs` on. */
+/** The plan of so many hours from `nowMs` on, by hours of the clock. */
 export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: number, hours: number): Preview {
   const memory = readMemory(saved) ?? emptyMemory()
   const { unitsPerDay } = options
@@ -77,7 +77,7 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
   const lagSeconds = total((step) => step.alerts * step.lagSeconds) / alerts
   const rank = (share: number) => percentile(steps, share * alerts)
   return {
-    hours: byHour(steps, hourStartMs(nowMs, options), hours),
+    hours: byHour(steps, hourStartMs(nowMs, options), nowMs, endMs),
     lagSeconds,
     lag: { mean: lagSeconds, p50: rank(0.5), p95: rank(0.95), p99: rank(0.99) },
     evenLagSeconds: even / 2,
@@ -218,13 +218,14 @@ function savedOnPeriod(period: MarkPeriod | undefined, pace: number): number {
   return Math.max(0, Math.min(periodMs / 1_000, 1 / pace) / 2 - waitSeconds)
 }
 
-/** A step that reaches into the next hour, as where the day begins at half past, counts in both by its time. */
-function byHour(steps: readonly Step[], firstMs: number, hours: number): PreviewHour[] {
-  return Array.from({ length: hours }, (_, hour) => {
+/** By hours of the clock, of which the first and the last may be parts. A step that reaches into the next hour counts in both by its time. */
+function byHour(steps: readonly Step[], firstMs: number, nowMs: number, endMs: number): PreviewHour[] {
+  return Array.from({ length: Math.ceil((endMs - firstMs) / hourMs) }, (_, hour) => {
     const startMs = firstMs + hour * hourMs
+    const [leastMs, mostMs] = [Math.max(startMs, nowMs), Math.min(startMs + hourMs, endMs)]
     let [polls, alerts, lags] = [0, 0, 0]
     for (const { atMs, seconds, ...step } of steps) {
-      const [fromMs, untilMs] = [Math.max(atMs, startMs), Math.min(atMs + seconds * 1_000, startMs + hourMs)]
+      const [fromMs, untilMs] = [Math.max(atMs, leastMs), Math.min(atMs + seconds * 1_000, mostMs)]
       if (untilMs <= fromMs) continue
       const share = (untilMs - fromMs) / (seconds * 1_000)
       polls += share * step.polls

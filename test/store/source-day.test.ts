@@ -197,3 +197,17 @@ test('a day of fewer units than those of the config is planned as where the conf
   }
   expect(await plannedOf(2_000)).toEqual(await plannedOf(80))
 })
+
+test('what the next day spends in the hour in which the day ends is not planned for it', async () => {
+  const { budget, poll } = usualSource(60)
+  const { hours } = await createSourceDay({
+    ...{ redis: redis.client(), spender: { prefix: freshPrefix(), source: 'main' } },
+    config: { budget: { ...budget, resetsAt: '03:30' }, poll: { ...poll, every: 10_000 } },
+    clock: clockAt(() => Date.UTC(2026, 10, 21, 12)),
+    learned: { load: async () => undefined },
+    unitsPerDay: async () => 60,
+    sharers: () => 1,
+    apiDay: async () => undefined,
+  })()
+  expect([hours.length, hours[0]?.planned, hours.at(-1)?.planned]).toEqual([25, 60, 0])
+})

@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { within } from '../../lib/time-limit.ts'
 import { wallTime } from '../../lib/zone.ts'
 import { budgetDay } from '../../schedule/budget.ts'
-import { hourStartMs, previewPlan } from '../../schedule/preview.ts'
+import { previewPlan } from '../../schedule/preview.ts'
 import type { BudgetDay, ScheduleOptions } from '../../schedule/schedule.ts'
 import type { RedisClient } from '../../store/connection/redis.ts'
 import type { Spender } from '../../store/ledger/account.ts'
@@ -41,11 +41,13 @@ export function createSourceDay(options: SourceDayOptions): () => Promise<Source
     if (drawn?.startMs !== startMs || drawn.untilMs < clock.monotonicMs()) {
       const known = Promise.all([learned.load(), options.unitsPerDay()])
       const [saved, unitsPerDay] = await within(readTimeoutMs, 'what was learned', known)
-      // Hours of the wall clock: a day that begins within one also ends within one.
-      const firstMs = hourStartMs(day.startMs, plan)
-      const count = Math.ceil((day.endMs - firstMs) / hourMs)
       const resetsAt = resetOf(plan, apiDay)
-      const { hours } = previewPlan({ ...withUnits(config, unitsPerDay), resetsAt }, saved, startMs, count)
+      const { hours } = previewPlan(
+        { ...withUnits(config, unitsPerDay), resetsAt },
+        saved,
+        startMs,
+        (day.endMs - startMs) / hourMs,
+      )
       drawn = { untilMs: clock.monotonicMs() + drawnForMs, startMs, hours }
     }
     const planned = drawn.hours
@@ -62,9 +64,10 @@ export function createSourceDay(options: SourceDayOptions): () => Promise<Source
       startedAt: new Date(startMs).toISOString(),
       resetsAt: new Date(day.endMs).toISOString(),
       sharers: options.sharers(),
+      // Hours of the wall clock: a day that begins within one also ends within one.
       hours: planned.map(({ startMs: fromMs, polls }, at) => ({
         startedAt: new Date(fromMs).toISOString(),
-        planned: Math.round(polls * Math.min(1, (day.endMs - fromMs) / hourMs) * 10) / 10,
+        planned: Math.round(polls * 10) / 10,
         units: units[at] ?? 0,
         alerts: alerts[at] ?? 0,
       })),
