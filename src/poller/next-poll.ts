@@ -54,7 +54,9 @@ export function decideNextPoll(input: NextPollInput): NextPoll {
   }
   if (unitsLeft <= 0) {
     const reason = reasonTexts.budget_spent
-    const spentUntilMs = Math.max(input.trialAtMs ?? day.endMs + resetGuardMs, earliestMs)
+    // The plan has an instant for the next day's first poll, too, and decides again when the day turns.
+    const nextDayMs = Math.max(day.endMs + resetGuardMs, due.atMs)
+    const spentUntilMs = Math.max(input.trialAtMs ?? nextDayMs, earliestMs)
     return { atMs: spentUntilMs, state: 'budget_spent', nextReason: 'budget_spent', reason }
   }
   if (stopped && !wasSetBack(input)) {

@@ -197,8 +197,9 @@ class SourcePoller implements Poller {
       leader.lease.check()
       const nowMs = clock.now()
       if (signal.aborted || nowMs < seenMs) return false
+      if (dayIsOver(leader, day, nowMs)) return false
       if (nowMs >= nextPoll.atMs) return true
-      if (dayIsOver(leader, day, nowMs) || hasOtherToken(leader, this.#deps.feed)) return false
+      if (hasOtherToken(leader, this.#deps.feed)) return false
       seenMs = nowMs
       const restMs = spareRestMs(leader, clock)
       if (restMs <= 0) return false

@@ -51,6 +51,11 @@ describe('the pace', () => {
       { inMs: 12 * hourMs + resetGuardMs, state: 'budget_spent' },
     ],
     [
+      'waits for the first poll that the plan wants of the next day when its units are spent',
+      { unitsLeft: 0, decision: { atMs: day.endMs + 5 * hourMs, reason: 'budget_spent' } },
+      { inMs: 17 * hourMs, state: 'budget_spent' },
+    ],
+    [
       'goes on catching up when the minute has room again',
       { decision: { atMs: nowMs, reason: 'catch_up' }, refusedUntilMs: nowMs + 7_000 },
       { inMs: 7_000, nextReason: 'catch_up' },
@@ -139,9 +144,10 @@ describe('the pace', () => {
         const decision = schedule.next(at, { unitsPerDay: granted, unitsLeft, day })
         const next = decideNextPoll({ ...usual, nowMs: at, decision, day, unitsLeft, lastStartMs })
         if (next.state === 'waiting') expect(next.atMs).toBe(Math.max(at, decision.atMs))
-        at = next.atMs
+        const isSpent = next.state === 'budget_spent'
+        at = isSpent ? day.endMs + resetGuardMs : next.atMs
         if (at >= day.endMs) [day, unitsLeft] = [budgetDay(at, options), granted]
-        if (next.state !== 'waiting') continue
+        if (isSpent) continue
         const firedAtMs = times.filter((time) => time > (lastStartMs ?? 0) && time <= at)
         schedule.observe({ atMs: at, ok: true, firedAtMs, pages: 1, pagesLeft: 'none' })
         lastStartMs = at

@@ -7,7 +7,14 @@ import { createGrantStore } from '../../src/store/ledger/grant.ts'
 import { resetGuardMs } from '../../src/store/ledger/ledger-days.ts'
 import { rateMinuteMs, walkRequestsOf } from '../../src/store/ledger/minute.ts'
 import { passingClock } from '../support/clock.ts'
-import { callsDuring, pollerRig, pollOnePage, type RigOptions, untilCalls } from '../support/poller.ts'
+import {
+  callsDuring,
+  pollerRig,
+  pollOnePage,
+  type RigOptions,
+  steadySchedule,
+  untilCalls,
+} from '../support/poller.ts'
 import { useRedis } from '../support/redis.ts'
 
 const server = useRedis()
@@ -239,13 +246,17 @@ describe('the budget', () => {
           ? { key: 'today', startMs: resetMs - 86_400_000, endMs: resetMs }
           : { key: 'tomorrow', startMs: resetMs, endMs: resetMs + 86_400_000 },
     })
-    const { poller } = replica(redis)
+    const firstMs = resetMs + resetGuardMs + 300
+    const next = (nowMs: number) =>
+      ({ atMs: nowMs < resetMs ? nowMs : Math.max(nowMs, firstMs), reason: 'even' }) as const
+    const { poller } = replica(redis, { createSchedule: () => ({ ...steadySchedule(), next }) })
     await untilCalls(sandbox, 6)
     await vi.waitFor(() => expect(poller.status().state).toBe('budget_spent'), soon)
     expect(poller.health()).toEqual({ ok: true })
     expect(poller.status()).toMatchObject({ unitsUsed: 6, nextPollAtMs: resetMs + resetGuardMs })
+    // Not at the reset, but where the plan of the new day wants it.
     await untilCalls(sandbox, 7)
-    expect(sandbox.requests[6]?.atMs).toBeGreaterThanOrEqual(resetMs + resetGuardMs)
+    expect(sandbox.requests[6]?.atMs).toBeGreaterThanOrEqual(firstMs)
     expect(sandbox.requests[5]?.atMs).toBeLessThan(resetMs)
     expect(captured.with('poller.state')).toMatchObject([{ state: 'budget_spent' }])
   })

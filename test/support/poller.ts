@@ -156,10 +156,10 @@ function start(deps: PollerDeps): PollerRun {
 }
 
 /** Evenly paced, and quick to try again: the plans of real schedules have tests of their own. */
-function steadySchedule(
-  { everyMs = 30, restsAfterFailures = false }: RigOptions,
-  minIntervalMs: number,
-  reports: PollReport[],
+export function steadySchedule(
+  { everyMs = 30, restsAfterFailures = false }: Partial<RigOptions> = {},
+  minIntervalMs = 10,
+  reports: PollReport[] = [],
 ): Schedule {
   const attempts = emptyAttempts()
   let hotUntilMs = 0
