@@ -142,9 +142,10 @@ export function noteWaits(
   // Even polls that others slow down are at no known instants: where the plan is as slow as these, it is taken to be them.
   const slowerBy = (atMs - fromMs) / gapMs - 1
   const isSlowed = guard.evenShare < 1
-  // Nor can the plan be at theirs where it has fewer units than they. At their pace it loses nothing then, or it would never win again.
-  const isBehind =
-    guard.beganInDebt && guard.unitsLeft !== null && guard.unitsLeft < evenPollsAfter(day, allMs, atMs)
+  // Nor can the plan be at theirs where it has fewer units than they. At their pace it loses nothing then, or it would never win again;
+  // once something is won, the gap may be one of marks that have moved.
+  const isInDebt = guard.beganInDebt && guard.won <= 0
+  const isBehind = isInDebt && guard.unitsLeft !== null && guard.unitsLeft < evenPollsAfter(day, allMs, atMs)
   const isEven = (isSlowed || isBehind) && Math.abs(slowerBy) <= evenTolerance
   const lostEvenly = isSlowed ? slowerBy : Math.min(0, slowerBy)
   for (const at of readableMs) {
