@@ -31,7 +31,7 @@ import {
   profileZone,
   rowOf,
 } from './forecast/profile.ts'
-import { countFiring } from './marks/phase.ts'
+import { countFiring, judgeMarks } from './marks/phase.ts'
 import { type Memory, noteAttempt } from './memory.ts'
 import { endDay, type Paces, score, spendUntil, wholeDay } from './pace/family.ts'
 import { type FewDay, fadeFewScore, scoreFew } from './pace/few.ts'
@@ -60,6 +60,8 @@ export interface Expectation {
   readonly few: FewDay | undefined
   /** Where evaluations are announced: what an alert then would have waited without and with them, in even waits. */
   readonly following?: Following
+  /** Where marks are known: what polls on them save an alert, in even waits. */
+  savedByMarks?: (atMs: number, pollMs: number) => number
 }
 
 /** Takes in a poll; true when the profile changed, so that forecasts are to be made anew. */
@@ -76,7 +78,8 @@ export function learnPoll(
   const { recent } = memory
   const fromMs = recent.atMs || poll.atMs
   // The alerts that fired during an outage do not show how often alerts fire now, nor how good the plan is.
-  const planMs = planGapMs(options, expectation)
+  // The longest gap that a plan makes.
+  const planMs = expectation ? 1_000 / (Math.max(0.01, options.floor) * expectation.paces.evenPace) : 0
   const sinceMs = Math.max(fromMs, poll.atMs - Math.max(outageMs, planMs))
   const fired = poll.firedAtMs.toSorted((a, b) => a - b)
   // A shorter outage, too, is not the plan's doing: the guard would keep it at the even pace for weeks.
@@ -90,12 +93,14 @@ export function learnPoll(
   const current = events.filter((at) => at >= sinceMs || sinceMs === fromMs)
   if (expectation && sinceMs === fromMs) {
     for (const at of current) judge(memory, expectation, at)
-    const { paces, following } = expectation
+    const { paces, following, savedByMarks } = expectation
     // Where polls follow, the next decision takes what is left of the units in place of any count.
     const spent = following && (memory.announced.follows ? 0 : following.spentUntil(poll.atMs))
     spendUntil(memory.family, paces, poll.atMs, spent)
     const waited = { fromMs, atMs: poll.atMs, firedAtMs: fired, readableMs: readable }
     if (isPlanned) noteWaits(memory.guard, expectation.forecast.day, memory.family.unitsPerDay, waited)
+    if (isPlanned && savedByMarks)
+      for (const at of current) judgeMarks(memory.phase, savedByMarks(at, poll.atMs))
   }
   let profileChanged = false
   for (const at of events) if (countEvent(memory, options, at)) profileChanged = true
@@ -190,11 +195,6 @@ function expectedRate(expectation: Expectation | undefined, at: number): number 
   if (!expectation) return 0
   const { outlook } = expectation.paces
   return outlook.profileRecent.rates[spanAt(outlook, at)] ?? 0
-}
-
-/** The longest gap that a plan makes. */
-function planGapMs({ floor }: ScheduleOptions, expectation: Expectation | undefined): number {
-  return expectation ? 1_000 / (Math.max(0.01, floor) * expectation.paces.evenPace) : 0
 }
 
 /** Moves on to the date of `nowMs`: folds what the dates before it brought. True when the profile changed. */

@@ -15,7 +15,7 @@ import {
   whyMarksAreLeft,
 } from './marks/phase.ts'
 import { emptyMemory, type Memory, nextAfter, readMemory, saveMemory } from './memory.ts'
-import { type DecisionState, decide } from './pace/decide.ts'
+import { type DecisionState, decide, savedByMarks } from './pace/decide.ts'
 import { beginDay, pacesOf } from './pace/family.ts'
 import { type FewDay, fewDay, fewStepMs, fewUnits, isWorthwhile, restOfFew } from './pace/few.ts'
 import { floorOf, noteSpent, noteUnits } from './pace/guard.ts'
@@ -116,7 +116,10 @@ class LearnedSchedule implements Schedule {
       extraPagesPerDay: memory.extraPages.average,
       minIntervalMs: options.minIntervalMs,
     }
-    return this.#follow(moment, this.#expectation) ?? decide(moment)
+    const followed = this.#follow(moment, this.#expectation)
+    if (this.#marks)
+      this.#expectation.savedByMarks = savedByMarks(moment, this.#marks, followed !== undefined)
+    return followed ?? decide(moment)
   }
 
   get #marksLeft(): MarksLeft | undefined {

@@ -2,7 +2,14 @@ import * as z from 'zod'
 import { type Announced, delaySeconds, emptyAnnounced } from './announced/evidence.ts'
 import { emptyRecent, memorySeconds, type Recent } from './forecast/outlook.ts'
 import { binsPerDay, emptyProfile, type Profile, rowCount } from './forecast/profile.ts'
-import { emptyPhase, gainMax, type Phase, quartersPerMinute, secondsPerFive } from './marks/phase.ts'
+import {
+  emptyPhase,
+  gainMax,
+  type Phase,
+  quartersPerMinute,
+  secondsPerFive,
+  waitGainMax,
+} from './marks/phase.ts'
 import { emptyFamily, type Family, policyNames } from './pace/family.ts'
 import type { FewScore } from './pace/few.ts'
 import { emptyGuard, type Guard } from './pace/guard.ts'
@@ -179,6 +186,7 @@ const phase = z.object({
   minuteGain: amount,
   // Not stored by earlier versions: what is followed is trusted until rows come late.
   timelyGain: amount.default(gainMax),
+  waitGain: amount.default(waitGainMax),
   lastSecond: z.number(),
   lateMs: amount,
 })

@@ -191,6 +191,12 @@ export const strangeKinds: Readonly<Record<string, Kind>> = {
       },
       seed,
     ),
+  'marks of five minutes that drift 1.7 s a day': (seed, days) => {
+    const stepMs = 300_000 * (1 + 1.7 / 86_400)
+    const place = (at: number, random: Random) =>
+      benchStartMs + Math.floor((at - benchStartMs) / stepMs) * stepMs + Math.floor(random.next() * 8_000)
+    return marked(anyTime(createRandom(seed * 73 + 3), days, 150), place, seed)
+  },
 }
 
 function anyTime(random: Random, days: number, perDay: number): number[] {

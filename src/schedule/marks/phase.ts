@@ -15,6 +15,8 @@ export interface Phase {
   minuteGain: number
   /** Winnings of the first bet where each row that came late is a bet that was lost. */
   timelyGain: number
+  /** Winnings of the bet that an alert waits less for polls on the marks that are known than for the plan without them. */
+  waitGain: number
   /** The last whole second that was counted: what fires together is one event of the clock. */
   lastSecond: number
   /** How much later than its firing time a row can be read, in milliseconds. */
@@ -36,6 +38,16 @@ const lateMsMax = 30_000
  * that is dated by the whole hour looked like marks: 0.73 of even in twelve days at 2,000 units, and rising; 0.51 with this.
  */
 const lateOdds = 1 / 8
+/**
+ * Polls go by the firings of weeks, which goes on winning its bet where marks drift, while a tenth of the alerts waits for the next mark: five
+ * minutes, 1.7 s later each day, had 1.3 (500 units) and 1.46 of even (2,000) in the second week, 1.1 and 1.0 with this bet on the wait itself.
+ * What is staked of it, and its limits: at most 3 / 0.05 = 60 even waits are lost; with 12 in place of 5 1.36 and 1.20.
+ */
+const waitStake = 0.05
+export const waitGainMax = 5
+const waitGainMin = 2
+/** A longer wait counts as this, in even waits, so that no single one loses the whole bet. */
+export const evenWaitsMax = 16
 /** With a poll in more than twenty minutes a mark is worth less than a fortieth of the wait (tick60 at 10 units: 1.7 of even). */
 const markUnitsMin = 72
 
@@ -49,6 +61,7 @@ export function emptyPhase(): Phase {
     secondGain: 0,
     minuteGain: 0,
     timelyGain: 0,
+    waitGain: waitGainMax,
     lastSecond: -1,
     lateMs: 0,
   }
@@ -88,13 +101,18 @@ export function countFiring(
   phase.total += 1
 }
 
+/** Counts what polls on marks saved an alert, or would have saved it, in even waits. */
+export function judgeMarks(phase: Phase, saved: number): void {
+  phase.waitGain = Math.min(waitGainMax, Math.max(0, phase.waitGain + Math.log(1 + waitStake * saved)))
+}
+
 /** Whether the winnings suffice. Polls that are locked on a pattern stay with less than it took to lock them. */
 export function isProven(gain: number, isLocked: boolean): boolean {
   return gain >= (isLocked ? gainToStayLocked : gainToLock)
 }
 
 /** Why polls do not go on marks that are known. */
-export type MarksLeft = 'few_units' | 'late_rows' | 'nothing_won'
+export type MarksLeft = 'few_units' | 'late_rows' | 'nothing_won' | 'nothing_saved'
 
 /**
  * Undefined where polls do go on them. A poll a mark may be slower than even ones, which is only allowed with what was won (alerts dated
@@ -108,12 +126,14 @@ export function whyMarksAreLeft(
   if (unitsPerDay < markUnitsMin) return 'few_units'
   if (isPeriod) return undefined
   if (!isProven(phase.timelyGain, true)) return 'late_rows'
-  return guard.won > 0 ? undefined : 'nothing_won'
+  if (guard.won <= 0) return 'nothing_won'
+  return phase.waitGain > waitGainMin ? undefined : 'nothing_saved'
 }
 
 export const marksLeftTexts: Readonly<Record<MarksLeft, string>> = {
   few_units: 'polls are too few a day to go by that',
   late_rows: 'most rows come later, so polls do not go by that',
+  nothing_saved: 'polls do not go by that, since alerts would have waited longer for them of late',
   nothing_won: 'polls do not go by that while the plan has been no better than evenly spaced ones',
 }
 

@@ -1,6 +1,6 @@
 import { spanAt } from '../forecast/outlook.ts'
-import { type MarkPlan, nextOnMarks } from '../marks/pattern.ts'
-import { type MarkPeriod, onNearMark } from '../marks/phase.ts'
+import { type MarkPlan, nextOnMarks, waitOnMarks } from '../marks/pattern.ts'
+import { evenWaitsMax, type MarkPeriod, onNearMark } from '../marks/phase.ts'
 import type { BudgetView, Decision, DecisionReason } from '../schedule.ts'
 import { type Family, mixedPace, type Paces } from './family.ts'
 import { evenPollAfter, evenPollsAfter, type Guard, keptShare } from './guard.ts'
@@ -169,6 +169,26 @@ export function paceLeft(moment: DecisionState, isOther: boolean, atMs: number):
   const mixed = mixedPace(family, paces)[spanAt(paces.outlook, atMs)] ?? 0
   const affordable = (1_000 * left) / Math.max(1_000, budget.day.endMs - paces.outlook.fromMs)
   return clamp((mixed * left) / Math.max(0.5, own), Math.min(floor, Math.max(0, affordable)), limits.ceiling)
+}
+
+/**
+ * What polls on marks save an alert, in even waits. While polls go on them, an alert waits until the poll that shows it; otherwise it would have
+ * waited as such polls would leave it.
+ */
+export function savedByMarks(
+  moment: DecisionState,
+  marks: MarkPlan,
+  isOther: boolean,
+): (atMs: number, pollMs: number) => number {
+  const { day, unitsPerDay } = moment.budget
+  const evenWait = (day.endMs - day.startMs) / 2_000 / unitsPerDay
+  const inEven = (seconds: number) => Math.min(evenWaitsMax, seconds / evenWait)
+  const isOn = moment.marks !== undefined && !isOther
+  return (atMs, pollMs) => {
+    const pace = paceLeft(moment, false, atMs)
+    const waited = isOn ? (pollMs - atMs) / 1_000 : waitOnMarks(marks, pace, atMs - moment.lateMs)
+    return inEven(1 / (2 * pace)) - inEven(waited)
+  }
 }
 
 /** Where the plan is the even one, or nearly, its polls are the very polls of a clock; undefined where it is not. */
