@@ -17,6 +17,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts'
  * without it both versions are this one, and the test is one of rolling restarts.
  */
 const previous = process.env['PREVIOUS']
+const versions = previous === undefined ? [undefined] : [undefined, previous]
 const rounds = process.env['LONG'] === '1' ? 12 : 1
 const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const redis = useRedis({ aof: true })
@@ -67,7 +68,7 @@ routes: [{ sinks: [hook, ops, desk] }]
   let replicas: Program[] = [await start(previous), await start(previous)]
   const taken = () => Math.min(...logs.map((log) => log.taken.length))
   for (let round = 0; round < rounds; round += 1) {
-    for (const to of [undefined, previous]) {
+    for (const to of versions) {
       for (const old of replicas) {
         // A pod is replaced once its successor is ready.
         const successor = await start(to)
