@@ -61,7 +61,7 @@ export interface Expectation {
   /** Where evaluations are announced: what an alert then would have waited without and with them, in even waits. */
   readonly following?: Following
   /** Where marks are known: what polls on them save an alert, in even waits. */
-  savedByMarks?: (atMs: number, pollMs: number) => number
+  readonly savedByMarks?: (atMs: number, pollMs: number) => number
 }
 
 /** Takes in a poll; true when the profile changed, so that forecasts are to be made anew. */

@@ -117,8 +117,10 @@ class LearnedSchedule implements Schedule {
       minIntervalMs: options.minIntervalMs,
     }
     const followed = this.#follow(moment, this.#expectation)
-    if (this.#marks)
-      this.#expectation.savedByMarks = savedByMarks(moment, this.#marks, followed !== undefined)
+    if (this.#marks) {
+      const saved = savedByMarks(moment, this.#marks, followed !== undefined)
+      this.#expectation = { ...this.#expectation, savedByMarks: saved }
+    }
     return followed ?? decide(moment)
   }
 
