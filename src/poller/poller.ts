@@ -184,6 +184,7 @@ class SourcePoller implements Poller {
       ...budget,
       hold: await ledger.currentHold(),
       pollRequested: this.#pollRequested,
+      behind: this.#view.status.behind,
     })
     this.#view.plan(nextPoll, { ...available, ...leader }, leader.schedule.describe(nowMs))
     this.#logPoll(leader)

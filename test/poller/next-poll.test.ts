@@ -56,6 +56,21 @@ describe('the pace', () => {
       { inMs: 17 * hourMs, state: 'budget_spent' },
     ],
     [
+      'does not wait for that poll where rows are known to wait for the next day',
+      { behind: true, unitsLeft: 0, decision: { atMs: day.endMs + 5 * hourMs, reason: 'budget_spent' } },
+      { inMs: 12 * hourMs + resetGuardMs, state: 'budget_spent' },
+    ],
+    [
+      'is at once on the day that has units for rows that the one before had none for',
+      { behind: true, lastStartMs: day.startMs - 1, decision: { atMs: nowMs + hourMs, reason: 'floor' } },
+      { inMs: 0, nextReason: 'catch_up' },
+    ],
+    [
+      'is that of the plan once the new day, too, has left such rows',
+      { behind: true, decision: { atMs: nowMs + hourMs, reason: 'floor' } },
+      { inMs: hourMs, nextReason: 'floor' },
+    ],
+    [
       'goes on catching up when the minute has room again',
       { decision: { atMs: nowMs, reason: 'catch_up' }, refusedUntilMs: nowMs + 7_000 },
       { inMs: 7_000, nextReason: 'catch_up' },
