@@ -22,8 +22,12 @@ function fixedSchedule(options: ScheduleOptions & { everyMs: number }, saved: un
       noteAttempt(attempts, poll)
     },
     next(nowMs: number, budget: BudgetView): Decision {
-      if (budget.unitsLeft <= 0) return { atMs: budget.day.endMs, reason: 'budget_spent' }
       const intervalMs = Math.max(Math.min(options.everyMs, options.maxIntervalMs), options.minIntervalMs)
+      if (budget.unitsLeft <= 0)
+        return {
+          atMs: Math.max(budget.day.endMs, (attempts.lastAtMs ?? 0) + intervalMs),
+          reason: 'budget_spent',
+        }
       return nextAfter(attempts, nowMs, options.minIntervalMs, (lastAtMs) => ({
         atMs: lastAtMs + intervalMs,
         reason: 'fixed',

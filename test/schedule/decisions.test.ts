@@ -128,6 +128,9 @@ describe('a fixed pace', () => {
     schedule = createSchedule(fixed, undefined)
     schedule.observe({ ...quiet(nightMs), firedAtMs: [nightMs - 500, nightMs - 400] })
     expect(schedule.next(nightMs, budget(1_500))).toEqual({ atMs: nightMs + 30_000, reason: 'fixed' })
+    const { endMs } = budget(0).day
+    schedule.observe(quiet(endMs - 10_000))
+    expect(schedule.next(endMs, budget(0))).toEqual({ atMs: endMs + 20_000, reason: 'budget_spent' })
   })
 
   it('survives a restart, and tries failed calls again', () => {
