@@ -10,13 +10,12 @@ import type { PollerStatus } from '../store/source/source-status.ts'
 import { newRulesState, type RulesState } from './announcements.ts'
 import { type AvailableBudget, shareOf } from './budget.ts'
 import type { Stopped } from './next-poll.ts'
-import type { CallTally } from './reader.ts'
+import { type CallTally, waitsForUnits } from './reader.ts'
 import type { PollerDeps } from './settings.ts'
 import type { Allowance } from './spare.ts'
 
 /** What the replica that polls knows, and what follows from one poll: whether it failed, whether a person is needed. */
 
-/** What a replica knows while it is the one that polls. */
 export interface Leader {
   readonly lease: Lease
   readonly schedule: Schedule
@@ -259,7 +258,7 @@ export function needsPerson(code: string): boolean {
   return ['unauthenticated', 'scope_required', 'plan_required'].includes(code)
 }
 
-/** A poll that made no call, or that a shutdown interrupted, shows nothing about the feed. */
+/** A poll that made no call, that a shutdown interrupted or that waits for units shows nothing about the feed. */
 function observe(
   schedule: Schedule,
   poll: { result: PollResult; tally: CallTally; startMs: number; endMs: number },
@@ -267,6 +266,7 @@ function observe(
   const { result, tally, startMs, endMs } = poll
   if (tally.calls === 0 || tally.feedError?.code === 'aborted') return
   const { fired, ok, pages } = result
+  if (!ok && waitsForUnits(tally)) return
   const timesOf = (rows: typeof fired) => rows.map(({ firedAtMs }) => firedAtMs)
   const news = fired.filter(({ passedOver }) => !passedOver)
   schedule.observe({

@@ -3,6 +3,7 @@ import { unitsOf } from '../feed/endpoints.ts'
 import { FeedError } from '../feed/errors.ts'
 import type { PageAnswer } from '../intake/poll-types.ts'
 import { toError } from '../lib/errors.ts'
+import { pauseMsMax } from '../schedule/memory.ts'
 import { isRedisAway } from '../store/connection/redis-errors.ts'
 import type { Reservation } from '../store/ledger/ledger.ts'
 import { type Lease, LeaseLost } from '../store/source/lease.ts'
@@ -206,6 +207,11 @@ export function countExchanges(metrics: Metrics, source: string): (exchange: Exc
 const tokenChanged: PageAnswer = { kind: 'refused', why: 'token' }
 
 const pageUnits = unitsOf('/api/v1/alerts/deliveries')
+
+/** Whether the day's budget refused the last call; one that may be tried again soon is a failure, so that more of them make it rarer. */
+export function waitsForUnits({ feedError }: Pick<CallTally, 'feedError'>): boolean {
+  return feedError?.limit === 'budget' && (feedError.retryAfterMs ?? pauseMsMax) >= pauseMsMax
+}
 
 async function holdAllReplicas(
   deps: ReaderDeps,

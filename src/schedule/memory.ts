@@ -116,7 +116,7 @@ function learnedOf({
 /** How many failures in a row are tried again soon. */
 const retriesMax = 3
 const retryAfterMs = 2_000
-const pauseMsMax = 60_000
+export const pauseMsMax = 60_000
 /** Reports may come a little out of order, and clocks of replicas differ a little. */
 const clockSlackMs = 60_000
 

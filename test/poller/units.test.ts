@@ -193,15 +193,18 @@ describe('a limit of the feed', () => {
       25 * 3_600_000,
     ],
   ])('holds for %s', async (_, fault, limit, waitMs) => {
-    const { replica, redis, sandbox, ledger } = await rig()
+    const { replica, redis, sandbox, ledger, reports } = await rig()
     sandbox.fault(fault)
-    replica(redis)
+    const { poller } = replica(redis)
     await untilCalls(sandbox, 1)
     await vi.waitFor(async () => expect(await ledger.currentHold()).toMatchObject({ limit }), soon)
     const leftMs = ((await ledger.currentHold())?.untilMs ?? 0) - Date.now()
     expect(leftMs).toBeGreaterThan(waitMs - 5_000)
     expect(leftMs).toBeLessThan(waitMs + 1_000)
     expect(sandbox.requests).toHaveLength(1)
+    await vi.waitFor(() => expect(poller.status().state).toBe('held'), soon)
+    // The first poll after the reset is that of the plan, and no further try of one that failed.
+    expect(reports).toHaveLength(limit === 'budget' ? 0 : 1)
   })
 
   it('of ours is waited for, and no interval beside: no call was made', async () => {
