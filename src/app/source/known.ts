@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import type { Config } from '../../config/schema.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { budgetDay } from '../../schedule/budget.ts'
@@ -30,8 +30,8 @@ export async function readLearned(config: Config, source: string): Promise<Known
   const sourceConfig = config.sources[source]
   if (sourceConfig === undefined) return undefined
   const { account, budget } = sourceConfig
-  // This must not create the directory of an embedded Redis that never ran.
-  if (config.redis.mode === 'embedded' && !existsSync(config.dataDir))
+  // This must not create the directory of an embedded Redis that never ran; a package or a volume may have made it, empty.
+  if (config.redis.mode === 'embedded' && isAbsentOrEmpty(config.dataDir))
     return { learned: undefined, unitsOfAccount: budget.unitsPerDay, resetsAt: budget.resetsAt }
   const log = createLogger({ level: 'silent' })
   const redis = connectRedis(
@@ -54,6 +54,10 @@ export async function readLearned(config: Config, source: string): Promise<Known
   } finally {
     await closeRedis(redis)
   }
+}
+
+function isAbsentOrEmpty(dir: string): boolean {
+  return !existsSync(dir) || readdirSync(dir).length === 0
 }
 
 function targetOf({ redis, dataDir }: Config) {

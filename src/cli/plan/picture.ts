@@ -90,7 +90,7 @@ function reasons(options: ScheduleOptions, preview: Preview, isKnown: boolean): 
     `No gap is longer than ${formatDuration(slowestSeconds * 1_000)} (poll.floor ${options.floor}, poll.maxInterval ${formatDuration(options.maxIntervalMs)}) or shorter than ${formatDuration(fastestSeconds * 1_000)} (poll.minInterval).`,
     `At any time at least about ${100 * keptShareMin} % of what evenly spaced polls of the rest of the day would take is kept for what nobody expects, and released bit by bit until the reset at ${options.resetsAt} (${options.timeZone}).`,
     ...(announced === null ? [] : [printable(announcedText(announced))]),
-    ...(announced?.follows ? [] : [marksText(preview)]),
+    ...(announced?.follows || !isKnown ? [] : [marksText(preview)]),
   ]
 }
 
