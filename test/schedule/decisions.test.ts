@@ -27,6 +27,13 @@ describe('a decision', () => {
     expect(schedule.next(nightMs, budget(0))).toEqual({ atMs: budget(0).day.endMs, reason: 'budget_spent' })
   })
 
+  it('on a new day for which an operator expects alerts does not wait for the first poll of a clock', () => {
+    const { startMs } = budget(0).day
+    schedule.observe(quiet(startMs - 20_000))
+    schedule.setHot(startMs + 30 * minuteMs)
+    expect(schedule.next(startMs, budget(2_000)).atMs).toBeLessThan(startMs + 10_000)
+  })
+
   it('is the same however often and however late it is asked for', () => {
     schedule.observe(quiet(nightMs))
     const first = schedule.next(nightMs, budget(1_800))

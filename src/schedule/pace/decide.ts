@@ -192,8 +192,11 @@ export function savedByMarks(
 }
 
 /** Where the plan is the even one, or nearly, its polls are the very polls of a clock; undefined where it is not. */
-function evenInstant({ budget, lastAtMs }: DecisionState, plannedMs: number): number | undefined {
+function evenInstant(moment: DecisionState, plannedMs: number): number | undefined {
+  const { budget, lastAtMs, hotUntilMs } = moment
   const { day, unitsPerDay, unitsLeft } = budget
+  // An operator asked for more polls than those of a clock.
+  if (plannedMs < hotUntilMs) return undefined
   const gapMs = (day.endMs - day.startMs) / unitsPerDay
   const ratio = (plannedMs - lastAtMs) / gapMs
   // The units have to last for all polls of the clock that are still to come.
