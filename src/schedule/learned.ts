@@ -104,7 +104,9 @@ class LearnedSchedule implements Schedule {
     const longestMs = Math.floor(1_000 / floor / fewStepMs) * fewStepMs
     const few = mayChoose ? this.#fewDay(forecast, budget.unitsPerDay, longestMs) : undefined
     this.#expectation = { forecast, paces, few }
-    if (few && isWorthwhile(memory.few)) return this.#planFew(few, lastAtMs, budget)
+    // Chosen instants are as many as there are units: more polls for an operator come by the pace.
+    if (few && memory.hotUntilMs <= fromMs && isWorthwhile(memory.few))
+      return this.#planFew(few, lastAtMs, budget)
     const moment: DecisionState = {
       ...{ paces, budget, limits, floor, lastAtMs },
       family: memory.family,

@@ -104,4 +104,18 @@ describe('an operator', () => {
     schedule.setHot(0)
     expect(schedule.next(nowMs, budget)).toEqual(plain)
   })
+
+  it('who expects alerts gets polls more often also where a handful is placed at chosen instants', () => {
+    const options = benchOptions(24)
+    const nowMs = Date.parse('2026-11-21T21:00:00Z')
+    const budget = { unitsPerDay: 24, unitsLeft: 23, day: budgetDay(nowMs, options) }
+    const saved = createSchedule(options, undefined).snapshot() as object
+    const schedule = createSchedule(options, { ...saved, few: { chosen: 1, even: 10 } })
+    schedule.observe({ atMs: nowMs, ok: true, firedAtMs: [], pages: 1, pagesLeft: 'none' })
+    const plain = schedule.next(nowMs, budget)
+    schedule.setHot(nowMs + 2 * 3_600_000)
+    expect(schedule.next(nowMs, budget).atMs - nowMs).toBeLessThan((plain.atMs - nowMs) / 1.5)
+    schedule.setHot(0)
+    expect(schedule.next(nowMs, budget)).toEqual(plain)
+  })
 })
