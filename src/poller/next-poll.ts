@@ -76,14 +76,14 @@ export function decideNextPoll(input: NextPollInput): NextPoll {
   return { ...due, atMs, state: 'waiting' }
 }
 
-/** A decision from a budget day that is over was made with the units of that day, and has to be made again. */
-export function dayIsOver(
+/** In ms. A decision from a budget day that is over was made with the units of that day, and has to be made again: 0 then. */
+export function untilDayIsOver(
   { decidedMs }: { decidedMs: number },
   { endMs }: BudgetDay,
   nowMs: number,
-): boolean {
+): number {
   const turnsMs = endMs + resetGuardMs
-  return decidedMs < turnsMs && nowMs >= turnsMs
+  return decidedMs < turnsMs ? Math.max(0, turnsMs - nowMs) : Infinity
 }
 
 function duePoll(input: NextPollInput): Omit<NextPoll, 'state'> {

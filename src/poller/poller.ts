@@ -10,7 +10,7 @@ import { learnAnnounced } from './announcements.ts'
 import { GrantedBudget, shareOf } from './budget.ts'
 import { healthOf, hungOf, type LoopActivity } from './health.ts'
 import { applyResult, describeFailure, keepForHead, type Leader, newLeader, takeLease } from './leader.ts'
-import { dayIsOver, decideNextPoll, type NextPoll } from './next-poll.ts'
+import { decideNextPoll, type NextPoll, untilDayIsOver } from './next-poll.ts'
 import { logPoll } from './poll-log.ts'
 import { hasOtherToken, type ReaderWork, withReader } from './reader.ts'
 import { type Poller, type PollerDeps, type PollerHealth, pauses, withDefaults } from './settings.ts'
@@ -198,14 +198,15 @@ class SourcePoller implements Poller {
       leader.lease.check()
       const nowMs = clock.now()
       if (signal.aborted || nowMs < seenMs) return false
-      if (dayIsOver(leader, day, nowMs)) return false
+      const dayLeftMs = untilDayIsOver(leader, day, nowMs)
+      if (dayLeftMs === 0) return false
       if (nowMs >= nextPoll.atMs) return true
       if (hasOtherToken(leader, this.#deps.feed)) return false
       seenMs = nowMs
       const restMs = spareRestMs(leader, clock)
       if (restMs <= 0) return false
       const ends = AbortSignal.any([signal, leader.lease.lost])
-      await this.#sleep(Math.min(nextPoll.atMs - nowMs, pauses.lookUpMs, restMs), ends)
+      await this.#sleep(Math.min(nextPoll.atMs - nowMs, pauses.lookUpMs, restMs, dayLeftMs), ends)
       if (this.#pollRequested || (await this.#override.hotUntilMs(nowMs)) !== leader.hotUntilMs) return false
     }
   }

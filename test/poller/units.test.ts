@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { freshPauseMs, retryOfMinute } from '../../src/poller/leader.ts'
 import type { PollerDeps } from '../../src/poller/settings.ts'
+import type { BudgetView } from '../../src/schedule/schedule.ts'
 import type { RedisClient } from '../../src/store/connection/redis.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { createGrantStore } from '../../src/store/ledger/grant.ts'
@@ -250,16 +251,21 @@ describe('the budget', () => {
           : { key: 'tomorrow', startMs: resetMs, endMs: resetMs + 86_400_000 },
     })
     const firstMs = resetMs + resetGuardMs + 300
-    const next = (nowMs: number) =>
-      ({ atMs: nowMs < resetMs ? nowMs : Math.max(nowMs, firstMs), reason: 'even' }) as const
+    // What is drawn for the next day while units are spent may change with them.
+    const drawnMs = firstMs + 6_000
+    const next = (nowMs: number, { unitsLeft }: BudgetView) => {
+      const spentMs = unitsLeft > 0 ? nowMs : drawnMs
+      return { atMs: nowMs < resetMs ? spentMs : Math.max(nowMs, firstMs), reason: 'even' } as const
+    }
     const { poller } = replica(redis, { createSchedule: () => ({ ...steadySchedule(), next }) })
     await untilCalls(sandbox, 6)
     await vi.waitFor(() => expect(poller.status().state).toBe('budget_spent'), soon)
     expect(poller.health()).toEqual({ ok: true })
-    expect(poller.status()).toMatchObject({ unitsUsed: 6, nextPollAtMs: resetMs + resetGuardMs })
+    expect(poller.status()).toMatchObject({ unitsUsed: 6, nextPollAtMs: drawnMs })
     // Not at the reset, but where the plan of the new day wants it.
     await untilCalls(sandbox, 7)
     expect(sandbox.requests[6]?.atMs).toBeGreaterThanOrEqual(firstMs)
+    expect(sandbox.requests[6]?.atMs).toBeLessThan(drawnMs)
     expect(sandbox.requests[5]?.atMs).toBeLessThan(resetMs)
     expect(captured.with('poller.state')).toMatchObject([{ state: 'budget_spent' }])
   })
