@@ -77,9 +77,9 @@ export function learnPoll(
   memory.extraPages.today += Math.max(0, poll.pages - 1)
   const { recent } = memory
   const fromMs = recent.atMs || poll.atMs
-  // The alerts that fired during an outage do not show how often alerts fire now, nor how good the plan is.
   // The longest gap that a plan makes.
   const planMs = expectation ? 1_000 / (Math.max(0.01, options.floor) * expectation.paces.evenPace) : 0
+  // The alerts that fired during an outage do not show how often alerts fire now, nor how good the plan is.
   const sinceMs = Math.max(fromMs, poll.atMs - Math.max(outageMs, planMs))
   const fired = poll.firedAtMs.toSorted((a, b) => a - b)
   // A shorter outage, too, is not the plan's doing: the guard would keep it at the even pace for weeks.
@@ -99,8 +99,8 @@ export function learnPoll(
     spendUntil(memory.family, paces, poll.atMs, spent)
     const waited = { fromMs, atMs: poll.atMs, firedAtMs: fired, readableMs: readable }
     if (isPlanned) noteWaits(memory.guard, expectation.forecast.day, memory.family.unitsPerDay, waited)
-    if (isPlanned && savedByMarks)
-      for (const at of current) judgeMarks(memory.phase, savedByMarks(at, poll.atMs))
+    const saved = readable.map((at) => savedByMarks?.(at, poll.atMs) ?? 0)
+    if (isPlanned) judgeMarks(memory.phase, saved)
   }
   let profileChanged = false
   for (const at of events) if (countEvent(memory, options, at)) profileChanged = true

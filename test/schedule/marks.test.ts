@@ -154,6 +154,26 @@ describe('the schedule', () => {
     expect(seen).not.toContain(false)
   })
 
+  it('stays on marks where a few single alerts wait longer for them than the batches save, of which each has many', () => {
+    const schedule = createSchedule(options, undefined)
+    schedule.learnHistory(firings(4, 100, onMinute))
+    const poll = (atMs: number, alerts: number, firedAtMs: number) => {
+      const fired = new Array<number>(alerts).fill(firedAtMs)
+      schedule.observe({ atMs, ok: true, firedAtMs: fired, pages: 1, pagesLeft: 'none' })
+      const day = budgetDay(atMs, options)
+      schedule.next(atMs, { day, unitsPerDay: 2_000, unitsLeft: ((day.endMs - atMs) / dayMs) * 2_000 })
+      return schedule.describe(atMs).onMarks
+    }
+    const seen = Array.from({ length: 60 }, (_, round) => {
+      const markMs = benchStartMs + 4 * dayMs + round * 600_000
+      poll(markMs + 3_000, 100, markMs + 1_000)
+      const isOn = poll(markMs + 150_000, 1, markMs + 20_000 + (round % 30) * 1_000)
+      poll(markMs + 303_000, 100, markMs + 301_000)
+      return isOn
+    })
+    expect(seen).not.toContain(false)
+  })
+
   it('stays on the marks that an earlier version stored, which did not count late rows', () => {
     const schedule = createSchedule(options, undefined)
     schedule.learnHistory(firings(2, 200, onMinute))

@@ -42,6 +42,7 @@ const lateOdds = 1 / 8
  * Polls go by the firings of weeks, which goes on winning its bet where marks drift, while a tenth of the alerts waits for the next mark: five
  * minutes, 1.7 s later each day, had 1.3 (500 units) and 1.46 of even (2,000) in the second week, 1.1 and 1.0 with this bet on the wait itself.
  * What is staked of it, and its limits: at most 3 / 0.05 = 60 even waits are lost; with 12 in place of 5 1.36 and 1.20.
+ * Of `n` alerts that a poll shows each counts as 1/√n: a batch is more than one alert, and does not decide alone.
  */
 const waitStake = 0.05
 export const waitGainMax = 5
@@ -101,9 +102,11 @@ export function countFiring(
   phase.total += 1
 }
 
-/** Counts what polls on marks saved an alert, or would have saved it, in even waits. */
-export function judgeMarks(phase: Phase, saved: number): void {
-  phase.waitGain = Math.min(waitGainMax, Math.max(0, phase.waitGain + Math.log(1 + waitStake * saved)))
+/** Counts what polls on marks saved each alert that a poll shows, or would have saved it, in even waits. */
+export function judgeMarks(phase: Phase, saved: readonly number[]): void {
+  const stake = waitStake / Math.sqrt(saved.length)
+  for (const each of saved)
+    phase.waitGain = Math.min(waitGainMax, Math.max(0, phase.waitGain + Math.log(1 + stake * each)))
 }
 
 /** Whether the winnings suffice. Polls that are locked on a pattern stay with less than it took to lock them. */
