@@ -174,6 +174,18 @@ describe('the schedule', () => {
     expect(seen).not.toContain(false)
   })
 
+  it('comes back to the marks of each hour, where polls between them are never further apart than the longest gap', () => {
+    const toHour = (at: number, random: () => number) =>
+      Math.floor(at / 3_600_000) * 3_600_000 + 4_000 * random()
+    const schedule = createSchedule(options, undefined)
+    const left = schedule.snapshot() as { phase: { waitGain: number } }
+    left.phase.waitGain = 0
+    const times = [...firings(14, 100, toHour), ...firings(14, 20, anywhere)].sort((a, b) => a - b)
+    const again = createSchedule(options, left)
+    simulate(times, again, options)
+    expect(again.describe(0).onMarks).toBe(true)
+  })
+
   it('stays on the marks that an earlier version stored, which did not count late rows', () => {
     const schedule = createSchedule(options, undefined)
     schedule.learnHistory(firings(2, 200, onMinute))

@@ -173,7 +173,7 @@ export function paceLeft(moment: DecisionState, isOther: boolean, atMs: number):
 
 /**
  * What polls on marks save an alert, in even waits. While polls go on them, an alert waits until the poll that shows it; otherwise it would have
- * waited as such polls would leave it.
+ * waited as such polls would leave it, half of the longest gap at most.
  */
 export function savedByMarks(
   moment: DecisionState,
@@ -186,7 +186,8 @@ export function savedByMarks(
   const isOn = moment.marks !== undefined && !isOther
   return (atMs, pollMs) => {
     const pace = paceLeft(moment, false, atMs)
-    const waited = isOn ? (pollMs - atMs) / 1_000 : waitOnMarks(marks, pace, atMs - moment.lateMs)
+    const onMarks = () => Math.min(0.5 / moment.floor, waitOnMarks(marks, pace, atMs - moment.lateMs))
+    const waited = isOn ? (pollMs - atMs) / 1_000 : onMarks()
     return inEven(1 / (2 * pace)) - inEven(waited)
   }
 }
