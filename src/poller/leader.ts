@@ -22,6 +22,8 @@ export interface Leader {
   /** When the next instant was decided on; a clock that shows less was set back, and it means another one now. */
   decidedMs: number
   lastStartMs: number | null
+  /** When the last poll began that the schedule was told of. */
+  lastShownMs: number | null
   /** How many pages the last poll read, when it was good. */
   lastPages: number | null
   /** How many polls in a row the minute refused before they made a call. */
@@ -88,6 +90,7 @@ export function newLeader(lease: Lease, schedule: Schedule, known: PollerStatus)
     schedule,
     decidedMs: 0,
     lastStartMs: known.lastPollAtMs,
+    lastShownMs: known.lastPollAtMs,
     lastPages: null,
     minuteRefusals: 0,
     refusedUntilMs: undefined,
@@ -143,7 +146,7 @@ export function applyResult(
   const { tokenFingerprint } = tally
   if (stop !== undefined) leader.stopped = { reason: stop, retryAtMs, byPlan, tokenFingerprint }
   else leader.stopped = askedNothing ? stillStopped(leader.stopped, startMs) : undefined
-  observe(leader.schedule, done)
+  observe(leader, done)
   return error
 }
 
@@ -259,17 +262,14 @@ export function needsPerson(code: string): boolean {
 }
 
 /** A poll that made no call, that a shutdown interrupted or that waits for units shows nothing about the feed. */
-function observe(
-  schedule: Schedule,
-  poll: { result: PollResult; tally: CallTally; startMs: number; endMs: number },
-): void {
-  const { result, tally, startMs, endMs } = poll
+function observe(leader: Leader, { result, tally, startMs, endMs }: NonNullable<Leader['done']>): void {
   if (tally.calls === 0 || tally.feedError?.code === 'aborted') return
   const { fired, ok, pages } = result
   if (!ok && waitsForUnits(tally)) return
+  leader.lastShownMs = startMs
   const timesOf = (rows: typeof fired) => rows.map(({ firedAtMs }) => firedAtMs)
   const news = fired.filter(({ passedOver }) => !passedOver)
-  schedule.observe({
+  leader.schedule.observe({
     // A failed call may have taken its whole timeout: the pause before the next begins at its end.
     atMs: ok ? startMs : endMs,
     ok,
@@ -279,7 +279,7 @@ function observe(
     ruleIds: news.map(({ ruleIds = [] }) => ruleIds),
   })
   const history = timesOf(fired.filter(({ passedOver }) => passedOver))
-  if (history.length > 0) schedule.learnHistory(history)
+  if (history.length > 0) leader.schedule.learnHistory(history)
 }
 
 function pagesLeftBy({ behind, reason }: PollResult): PagesLeft {

@@ -43,6 +43,8 @@ export interface NextPollInput {
   readonly pollRequested: boolean
   /** Rows are known to wait that no poll could read yet. */
   readonly behind?: boolean
+  /** When the last poll began that showed something of the feed: others read nothing of what waits. */
+  readonly lastShownMs?: number | null
 }
 
 export function decideNextPoll(input: NextPollInput): NextPoll {
@@ -87,13 +89,13 @@ export function untilDayIsOver(
 }
 
 function duePoll(input: NextPollInput): Omit<NextPoll, 'state'> {
-  const { decision, nowMs, pollRequested, lastStartMs, day } = input
+  const { decision, nowMs, pollRequested, lastShownMs, day } = input
   if (pollRequested) return { atMs: nowMs, nextReason: 'hot', reason: 'a poll was asked for' }
   const { reason: nextReason } = decision
   // The schedule's last poll is in the future: a poll now corrects that, for one unit.
   if (wasSetBack(input)) return { atMs: nowMs, nextReason, reason: 'the clock was set back' }
   // What a day had no units for is read as soon as the next one has them.
-  const turnsMs = ((lastStartMs ?? 0) < day.startMs ? day.startMs : day.endMs) + resetGuardMs
+  const turnsMs = ((lastShownMs ?? 0) < day.startMs ? day.startMs : day.endMs) + resetGuardMs
   if (input.behind && turnsMs < decision.atMs)
     return { atMs: turnsMs, nextReason: 'catch_up', reason: reasonTexts.catch_up }
   return { atMs: decision.atMs, nextReason, reason: reasonTexts[nextReason] }

@@ -16,6 +16,7 @@ const usual: NextPollInput = {
   unitsLeft: 1_000,
   minIntervalMs: 2_000,
   lastStartMs: nowMs - 10_000,
+  lastShownMs: nowMs - 10_000,
   hold: undefined,
   refusedUntilMs: undefined,
   stopped: undefined,
@@ -62,7 +63,7 @@ describe('the pace', () => {
     ],
     [
       'is at once on the day that has units for rows that the one before had none for',
-      { behind: true, lastStartMs: day.startMs - 1, decision: { atMs: nowMs + hourMs, reason: 'floor' } },
+      { behind: true, lastShownMs: day.startMs - 1, decision: { atMs: nowMs + hourMs, reason: 'floor' } },
       { inMs: 0, nextReason: 'catch_up' },
     ],
     [

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { freshPauseMs, retryOfMinute } from '../../src/poller/leader.ts'
 import type { PollerDeps } from '../../src/poller/settings.ts'
-import type { BudgetView } from '../../src/schedule/schedule.ts'
+import type { BudgetView, PollReport } from '../../src/schedule/schedule.ts'
 import type { RedisClient } from '../../src/store/connection/redis.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { createGrantStore } from '../../src/store/ledger/grant.ts'
@@ -194,9 +194,17 @@ describe('a limit of the feed', () => {
       25 * 3_600_000,
     ],
   ])('holds for %s', async (_, fault, limit, waitMs) => {
-    const { replica, redis, sandbox, ledger, reports } = await rig()
+    const nowMs = Date.now()
+    const day = { key: 'today', startMs: nowMs - dayMs / 2, endMs: nowMs + dayMs / 2 }
+    const { replica, redis, sandbox, ledger } = await rig({ budgetDay: () => day })
     sandbox.fault(fault)
-    const { poller } = replica(redis)
+    const reports: PollReport[] = []
+    const plannedMs = nowMs + dayMs / 3
+    const next = () => ({ atMs: sandbox.requests.length > 0 ? plannedMs : 0, reason: 'floor' }) as const
+    const { poller } = replica(redis, {
+      createSchedule: () => ({ ...steadySchedule({}, 0, reports), next }),
+      poll: async (readPage) => ({ ...(await pollOnePage(readPage)), behind: true }),
+    })
     await untilCalls(sandbox, 1)
     await vi.waitFor(async () => expect(await ledger.currentHold()).toMatchObject({ limit }), soon)
     const leftMs = ((await ledger.currentHold())?.untilMs ?? 0) - Date.now()
@@ -206,6 +214,10 @@ describe('a limit of the feed', () => {
     await vi.waitFor(() => expect(poller.status().state).toBe('held'), soon)
     // The first poll after the reset is that of the plan, and no further try of one that failed.
     expect(reports).toHaveLength(limit === 'budget' ? 0 : 1)
+    // Unless rows are known to wait: no poll of this day has read any of them.
+    const heldMs = nowMs + waitMs + 5_000
+    const nextMs = limit === 'budget' ? heldMs : Math.max(plannedMs, heldMs)
+    expect(Math.abs((poller.status().nextPollAtMs ?? 0) - nextMs)).toBeLessThan(5_100)
   })
 
   it('of ours is waited for, and no interval beside: no call was made', async () => {
