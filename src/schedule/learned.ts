@@ -104,9 +104,8 @@ class LearnedSchedule implements Schedule {
     const longestMs = Math.floor(1_000 / floor / fewStepMs) * fewStepMs
     const few = mayChoose ? this.#fewDay(forecast, budget.unitsPerDay, longestMs) : undefined
     this.#expectation = { forecast, paces, few }
-    // Chosen instants are as many as there are units: more polls for an operator come by the pace.
-    if (few && memory.hotUntilMs <= fromMs && isWorthwhile(memory.few))
-      return this.#planFew(few, lastAtMs, budget)
+    const chosen = few && isWorthwhile(memory.few) ? this.#planFew(few, lastAtMs, budget) : undefined
+    if (chosen && memory.hotUntilMs <= fromMs) return chosen
     const moment: DecisionState = {
       ...{ paces, budget, limits, floor, lastAtMs },
       family: memory.family,
@@ -123,7 +122,9 @@ class LearnedSchedule implements Schedule {
       const saved = savedByMarks(moment, this.#marks, followed !== undefined)
       this.#expectation = { ...this.#expectation, savedByMarks: saved }
     }
-    return followed ?? decide(moment)
+    const paced = followed ?? decide(moment)
+    // Chosen instants are as many as there are units: more polls for an operator come by the pace.
+    return chosen && chosen.atMs < paced.atMs ? chosen : paced
   }
 
   get #marksLeft(): MarksLeft | undefined {
