@@ -61,6 +61,11 @@ export class FeedError extends Error {
   }
 }
 
+/** Whether a person must correct what the API refuses with this code: another try does not help. */
+export function needsPerson(code: string): boolean {
+  return ['unauthenticated', 'scope_required', 'plan_required'].includes(code)
+}
+
 /**
  * The error for an answer without a page. The body's code decides; without a known one, the status does. A 403 that names
  * no known code stays `unexpected_status`: it may come from a firewall and shows nothing about the token.

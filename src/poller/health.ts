@@ -1,6 +1,6 @@
+import { needsPerson } from '../feed/errors.ts'
 import { formatDuration } from '../lib/duration.ts'
 import type { PollerState, PollerStatus } from '../store/source/source-status.ts'
-import { needsPerson } from './leader.ts'
 import type { PollerDeps, PollerFault, PollerHealth } from './settings.ts'
 
 /** Whether the loop does what it should and its feed is of use, for whoever watches it: from its status and the clock. */

@@ -1,4 +1,4 @@
-import { FeedError } from '../feed/errors.ts'
+import { FeedError, needsPerson } from '../feed/errors.ts'
 import type { PollResult } from '../intake/poll-types.ts'
 import { toError } from '../lib/errors.ts'
 import { pauseAfter } from '../schedule/memory.ts'
@@ -22,8 +22,10 @@ export interface Leader {
   /** When the next instant was decided on; a clock that shows less was set back, and it means another one now. */
   decidedMs: number
   lastStartMs: number | null
-  /** When the last poll began that the schedule was told of. */
+  /** When the last poll began that rows which wait for a new day's units need not be tried again after. */
   lastShownMs: number | null
+  /** How many polls in a row the day's budget refused. */
+  unitRefusals: number
   /** How many pages the last poll read, when it was good. */
   lastPages: number | null
   /** How many polls in a row the minute refused before they made a call. */
@@ -91,6 +93,7 @@ export function newLeader(lease: Lease, schedule: Schedule, known: PollerStatus)
     decidedMs: 0,
     lastStartMs: known.lastPollAtMs,
     lastShownMs: known.lastPollAtMs,
+    unitRefusals: 0,
     lastPages: null,
     minuteRefusals: 0,
     refusedUntilMs: undefined,
@@ -256,17 +259,14 @@ function isOwnTrouble({ feedError }: CallTally): boolean {
   return feedError !== undefined && needsPerson(feedError.code) && feedError.status === undefined
 }
 
-/** Whether a person must correct what the API refuses with this code: another try does not help. */
-export function needsPerson(code: string): boolean {
-  return ['unauthenticated', 'scope_required', 'plan_required'].includes(code)
-}
-
 /** A poll that made no call, that a shutdown interrupted or that waits for units shows nothing about the feed. */
 function observe(leader: Leader, { result, tally, startMs, endMs }: NonNullable<Leader['done']>): void {
   if (tally.calls === 0 || tally.feedError?.code === 'aborted') return
   const { fired, ok, pages } = result
-  if (!ok && waitsForUnits(tally)) return
-  leader.lastShownMs = startMs
+  leader.unitRefusals = !ok && waitsForUnits(tally) ? leader.unitRefusals + 1 : 0
+  // The API may reset a little later than the bridge's clock, so one more try is soon. More would take the day's units, whatever it says of the wait.
+  if (leader.unitRefusals !== 1) leader.lastShownMs = startMs
+  if (leader.unitRefusals > 0) return
   const timesOf = (rows: typeof fired) => rows.map(({ firedAtMs }) => firedAtMs)
   const news = fired.filter(({ passedOver }) => !passedOver)
   leader.schedule.observe({
