@@ -236,7 +236,8 @@ class LearnedSchedule implements Schedule {
     const wasLocked = lockedOn !== null
     const lost = wasLocked && !isProven(phase.secondGain, true)
     if (!lost && !this.#knowsMore(phase)) return
-    this.#lookedAt = phase.total
+    // Marks that one odd batch was held against are followed again as soon as they are proven again.
+    this.#lookedAt = lost ? 0 : phase.total
     this.#lockOn(phase, wasLocked)
     this.#memory.lockedOn = this.#marks || this.#markPeriod ? structuredClone(phase) : null
   }

@@ -140,6 +140,20 @@ describe('the schedule', () => {
     expect([poll(400, 3_000), poll(60, 3 * minuteMs), poll(20, 3_000)]).toEqual([true, false, true])
   })
 
+  it('comes back to marks that one odd batch took it from, as soon as they are proven again', () => {
+    const schedule = createSchedule(options, undefined)
+    let atMs = benchStartMs + 5_000
+    const poll = (minutes: number, firedAgoMs: readonly number[]) => {
+      for (let k = 0; k < minutes; k++, atMs += 60_000) {
+        const firedAtMs = firedAgoMs.map((agoMs) => atMs - agoMs)
+        schedule.observe({ atMs, ok: true, firedAtMs, pages: 1, pagesLeft: 'none' })
+      }
+      return schedule.describe(atMs).onMarks
+    }
+    const oddMs = Array.from({ length: 30 }, (_, index) => 20_000 + 600 * index)
+    expect([poll(400, [3_000]), poll(1, oddMs), poll(10, [3_000])]).toEqual([true, false, true])
+  })
+
   it('stays on marks where one batch in four comes late, however many alerts it has', () => {
     const schedule = createSchedule(options, undefined)
     let atMs = benchStartMs + 5_000
