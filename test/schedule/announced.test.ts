@@ -180,11 +180,11 @@ describe('announced evaluations', () => {
     const { followed } = simulateAnnounced({
       how: 'true',
       seed: 14,
-      days: 2,
+      days: 3,
       unitsPerDay: 500,
-      wrongFromDay: 1,
+      wrongFromDay: 2,
     })
-    expect([followed[0], followed.at(-1)]).toEqual([true, false])
+    expect([followed[1], followed.at(-1)]).toEqual([true, false])
   })
 
   it('are in the preview, which spends the units of a day, with the rules that polls follow', () => {

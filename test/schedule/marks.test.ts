@@ -188,15 +188,20 @@ describe('the schedule', () => {
     expect(seen).not.toContain(false)
   })
 
-  it('comes back to the marks of each hour, where polls between them are never further apart than the longest gap', () => {
-    const toHour = (at: number, random: () => number) =>
-      Math.floor(at / 3_600_000) * 3_600_000 + 4_000 * random()
-    const schedule = createSchedule(options, undefined)
+  it.each([
+    ['that the longest gap has polls between', 60, 2_000, 20],
+    ['though alerts come in every minute', 5, 500, 60],
+  ])('comes back to marks %s (%i minutes, %i units)', (_, minutes, units, others) => {
+    const periodMs = minutes * 60_000
+    const toMark = (at: number, random: () => number) =>
+      Math.floor(at / periodMs) * periodMs + 4_000 * random()
+    const some = benchOptions(units)
+    const schedule = createSchedule(some, undefined)
     const left = schedule.snapshot() as { phase: { waitGain: number } }
     left.phase.waitGain = 0
-    const times = [...firings(14, 100, toHour), ...firings(14, 20, anywhere)].sort((a, b) => a - b)
-    const again = createSchedule(options, left)
-    simulate(times, again, options)
+    const times = [...firings(14, 100, toMark), ...firings(14, others, anywhere)].sort((a, b) => a - b)
+    const again = createSchedule(some, left)
+    simulate(times, again, some)
     expect(again.describe(0).onMarks).toBe(true)
   })
 

@@ -1,6 +1,6 @@
-import { type PaceLimits, type Response, respond } from '../pace/solve.ts'
+import type { PaceLimits, Response } from '../pace/solve.ts'
 import type { Decision } from '../schedule.ts'
-import { isProven, type Phase, quartersPerMinute, sumOf, weighMinutes } from './phase.ts'
+import { isProven, type Phase, quarterDensity, quartersPerMinute, slotStart, weighMinutes } from './phase.ts'
 
 /**
  * Where polls go when alerts fire on marks: a slot is a minute that begins just before the firings do. The plan holds
@@ -88,33 +88,6 @@ function minuteWeight({ minuteWeights }: MarkPattern, slot: number): number {
 function dithered(wish: number, slot: number): number {
   const blur = ((slot * 0.618_033_988_749_894_9) % 1) - 0.5
   return wish * Math.exp(0.1 * blur)
-}
-
-/** The share of the firings in each quarter second: those counted there and in its second, and a little where nothing fired yet. */
-function quarterDensity(phase: Phase): number[] {
-  return phase.quarters.map((count, at) => {
-    const second = sumOf(phase.quarters, at - (at % 4), 4)
-    const smooth = (second + 0.25) / 4
-    return (0.98 * (count + 0.5 * smooth)) / (1.5 * phase.total + 7.5) + 0.02 / quartersPerMinute
-  })
-}
-
-/** The quarter second with the most firings after it and the fewest before it. */
-function slotStart(density: readonly number[]): number {
-  let best = 0
-  let bestScore = Number.NEGATIVE_INFINITY
-  for (let at = 0; at < quartersPerMinute; at++) {
-    let score = 0
-    for (let k = 0; k < 40; k++) {
-      if (k < 12) score += density[(at + k) % quartersPerMinute] ?? 0
-      score -= density[(at - 1 - k + quartersPerMinute) % quartersPerMinute] ?? 0
-    }
-    if (score > bestScore + 1e-12) {
-      best = at
-      bestScore = score
-    }
-  }
-  return best
 }
 
 interface Placement {
@@ -266,18 +239,37 @@ export function planMarks(phase: Phase, limits: PaceLimits, isLocked: boolean): 
   return { ...pattern, responseTo }
 }
 
-/** What an alert at an instant waits on average where polls on the marks come at such a pace, in seconds. */
-export function waitOnMarks(plan: MarkPlan, perSecond: number, atMs: number): number {
-  const slots = plan.minuteWeights.filter((weight) => weight >= emptySlot).length / plan.minuteWeights.length
-  const visited = Math.min(1, (respond(plan.responseTo(0), perSecond) * 60) / Math.max(0.2, slots))
-  const missedMs = (30_000 / slots) * (1 / Math.max(1e-6, visited) - 1)
+/** What an alert at an instant waits on average where so many polls a second go over the marks, in seconds. */
+export function waitOnMarks(plan: MarkPattern, perSecond: number, atMs: number): number {
+  const visits = visitsOf(plan, 300 * perSecond)
   for (let slot = slotOf(plan, atMs); ; slot++) {
     if (minuteWeight(plan, slot) < emptySlot) continue
     const startMs = slotStartMs(plan, slot)
     const offsets = plan.offsetsMs[pollsInSlot(plan, slot, perSecond * 60) - 1] ?? []
     const offset = offsets.find((each) => startMs + each >= atMs)
-    if (offset !== undefined) return (startMs + offset - atMs + missedMs) / 1_000
+    if (offset === undefined) continue
+    let waitMs = startMs + offset - atMs
+    // The next slot with a poll is the one where the visits from here on reach a number between 0 and 1 that nobody knows.
+    let missed = 1
+    for (let next = slot; ; next++) {
+      missed -= visits[((next % 5) + 5) % 5] ?? 0
+      if (missed <= 0) return waitMs / 1_000
+      waitMs += missed * minuteMs
+    }
   }
+}
+
+/** How many of the slots of each minute of five have a poll, of so many polls in five minutes: the more firings, the more, and at most all. */
+function visitsOf({ minuteWeights }: MarkPattern, polls: number): number[] {
+  let left = Math.max(1e-3, polls)
+  const visits = minuteWeights.map((weight) => (weight < emptySlot ? 0 : weight))
+  let sum = visits.reduce((all, weight) => all + weight)
+  for (const [minute, weight] of [...visits.entries()].sort(([, a], [, b]) => b - a)) {
+    visits[minute] = sum > 0 ? Math.min(1, (left * weight) / sum) : 0
+    left -= visits[minute] ?? 0
+    sum -= weight
+  }
+  return visits
 }
 
 /** Goes over the marks with each wish, alerts being equally likely all the time, and counts the polls. */

@@ -152,6 +152,33 @@ export function weighMinutes(phase: Phase, start: number, isLocked: boolean): nu
   })
 }
 
+/** The share of the firings in each quarter second: those counted there and in its second, and a little where nothing fired yet. */
+export function quarterDensity(phase: Phase): number[] {
+  return phase.quarters.map((count, at) => {
+    const second = sumOf(phase.quarters, at - (at % 4), 4)
+    const smooth = (second + 0.25) / 4
+    return (0.98 * (count + 0.5 * smooth)) / (1.5 * phase.total + 7.5) + 0.02 / quartersPerMinute
+  })
+}
+
+/** The quarter second with the most firings after it and the fewest before it. */
+export function slotStart(density: readonly number[]): number {
+  let best = 0
+  let bestScore = Number.NEGATIVE_INFINITY
+  for (let at = 0; at < quartersPerMinute; at++) {
+    let score = 0
+    for (let k = 0; k < 40; k++) {
+      if (k < 12) score += density[(at + k) % quartersPerMinute] ?? 0
+      score -= density[(at - 1 - k + quartersPerMinute) % quartersPerMinute] ?? 0
+    }
+    if (score > bestScore + 1e-12) {
+      best = at
+      bestScore = score
+    }
+  }
+  return best
+}
+
 export function sumOf(values: readonly number[], from: number, length: number): number {
   let sum = 0
   for (let at = from; at < from + length; at++) sum += values[at] ?? 0
