@@ -3,7 +3,14 @@ import { describePreview } from '../../src/cli/plan/picture.ts'
 import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
 import { planMarks } from '../../src/schedule/marks/pattern.ts'
-import { countFiring, emptyPhase, findMarkPeriod, type Phase } from '../../src/schedule/marks/phase.ts'
+import {
+  countFiring,
+  emptyPhase,
+  findMarkPeriod,
+  judgeMarks,
+  type Phase,
+  whyMarksAreLeft,
+} from '../../src/schedule/marks/phase.ts'
 import { limitsFor, respond } from '../../src/schedule/pace/solve.ts'
 import { previewPlan } from '../../src/schedule/preview.ts'
 import { evenLags, simulate, summarizeLags } from '../../src/schedule/simulate.ts'
@@ -186,6 +193,19 @@ describe('the schedule', () => {
       return isOn
     })
     expect(seen).not.toContain(false)
+  })
+
+  it('counts each alert alike where marks are judged by their waits, and lets no batch decide alone', () => {
+    const judged = (polls: readonly (readonly number[])[]) => {
+      const phase = { ...emptyPhase(), timelyGain: 16 }
+      for (const saved of polls) judgeMarks(phase, saved)
+      return phase
+    }
+    expect(judged([[-0.9, -0.9, -0.9]]).waitGain).toBeCloseTo(judged([[-0.9], [-0.9], [-0.9]]).waitGain)
+    const late = new Array<readonly number[]>(5).fill(new Array<number>(500).fill(-0.5))
+    const left = (polls: typeof late) =>
+      whyMarksAreLeft({ phase: judged(polls), guard: { won: 1 } }, false, 500)
+    expect([left(late), left([...late, ...late])]).toEqual([undefined, 'nothing_saved'])
   })
 
   it.each([

@@ -42,10 +42,11 @@ const lateOdds = 1 / 8
  * Polls go by the firings of weeks, which goes on winning its bet where marks drift, while a tenth of the alerts waits for the next mark: five
  * minutes, 1.7 s later each day, had 1.3 (500 units) and 1.46 of even (2,000) in the second week, 1.1 and 1.0 with this bet on the wait itself.
  * What is staked of it, and its limits: at most 3 / 0.05 = 60 even waits are lost; with 12 in place of 5 1.36 and 1.20.
- * Of `n` alerts that a poll shows each counts as n^-0.25: a batch is more than one alert, and does not decide alone. With n^-0.5 thirty batches
- * of twenty a day beside 480 single alerts had 0.98 of even (five minutes, 2,000 units), with this 0.67.
+ * Every alert counts alike, as in the mean that this is for, but those of one poll for no more than a sixth of what lies between the limits, so that no
+ * batch decides alone: ten batches of 500 a day on the minute have 0.72 of even (500 units), with n^-0.25 for each of n alerts 0.79.
  */
 const waitStake = 0.05
+const waitChangeMax = 0.5
 export const waitGainMax = 5
 const waitGainMin = 2
 /** A longer wait counts as this, in even waits, so that no single one loses the whole bet. */
@@ -105,9 +106,9 @@ export function countFiring(
 
 /** Counts what polls on marks saved each alert that a poll shows, or would have saved it, in even waits. */
 export function judgeMarks(phase: Phase, saved: readonly number[]): void {
-  const stake = waitStake / saved.length ** 0.25
-  for (const each of saved)
-    phase.waitGain = Math.min(waitGainMax, Math.max(0, phase.waitGain + Math.log(1 + stake * each)))
+  const sum = saved.reduce((before, each) => before + Math.log(1 + waitStake * each), 0)
+  const change = Math.max(-waitChangeMax, Math.min(waitChangeMax, sum))
+  phase.waitGain = Math.min(waitGainMax, Math.max(0, phase.waitGain + change))
 }
 
 /** Whether the winnings suffice. Polls that are locked on a pattern stay with less than it took to lock them. */
