@@ -27,7 +27,7 @@ export interface NextPollInput {
   readonly decision: Decision
   readonly day: BudgetDay
   readonly unitsLeft: number
-  /** When a call beyond what the API granted before is tried, while the config allows more; undefined: never. */
+  /** When a call beyond what the API granted before is tried, if no poll began since; undefined: never. */
   readonly trialAtMs?: number | undefined
   readonly minIntervalMs: number
   /** When the last poll began; null before the first. */
@@ -60,7 +60,8 @@ export function decideNextPoll(input: NextPollInput): NextPoll {
     const reason = reasonTexts.budget_spent
     // The plan has an instant for the next day's first poll, too, and decides again when the day turns.
     const nextDayMs = Math.max(day.endMs + resetGuardMs, due.atMs)
-    const spentUntilMs = Math.max(input.trialAtMs ?? nextDayMs, earliestMs)
+    const { trialAtMs = 0, lastStartMs } = input
+    const spentUntilMs = Math.max(trialAtMs > (lastStartMs ?? 0) ? trialAtMs : nextDayMs, earliestMs)
     return { atMs: spentUntilMs, state: 'budget_spent', nextReason: 'budget_spent', reason }
   }
   if (stopped && !wasSetBack(input)) {

@@ -181,7 +181,7 @@ export function learnRefusal(refusal: BudgetRefusal): Lesson {
   return { grant, text: `the API refused after ${unitsUsed} of ${unitsPerDay} units${others}` }
 }
 
-/** What the plan may reckon with once the grant is known; `trialAtMs` is when one call beyond it may be tried. */
+/** What the plan may reckon with once the grant is known; `trialAtMs` is when one call beyond it may be tried, unless a poll began since. */
 export function budgetInForce(
   view: BudgetView,
   grant: Grant | undefined,
@@ -201,7 +201,9 @@ export function budgetInForce(
   if (left > 0) return { ...view, unitsPerDay, unitsLeft: left + (isLater ? 1 : 0) }
   const spent = { ...view, unitsPerDay, unitsLeft: 0 }
   if (view.unitsLeft === 0 || !isLater) return spent
-  return { ...spent, trialAtMs: Math.max(nowMs, view.day.endMs - trialBeforeMs) }
+  const trialAtMs = view.day.endMs - trialBeforeMs
+  // Beyond it are calls of others, or one that failed and taught nothing.
+  return { ...spent, trialAtMs: left < 0 ? trialAtMs : Math.max(nowMs, trialAtMs) }
 }
 
 /** The grant after a call was granted: undefined once it is disproved. */

@@ -62,6 +62,16 @@ describe('the pace', () => {
       { inMs: 12 * hourMs + resetGuardMs, state: 'budget_spent' },
     ],
     [
+      'tries a call beyond what the API granted once the day is nearly over',
+      { unitsLeft: 0, trialAtMs: nowMs + hourMs },
+      { inMs: hourMs, state: 'budget_spent' },
+    ],
+    [
+      'tries that once, also where the call failed',
+      { unitsLeft: 0, trialAtMs: nowMs - hourMs },
+      { inMs: 12 * hourMs + resetGuardMs, state: 'budget_spent' },
+    ],
+    [
       'is at once on the day that has units for rows that the one before had none for',
       { behind: true, lastShownMs: day.startMs - 1, decision: { atMs: nowMs + hourMs, reason: 'floor' } },
       { inMs: 0, nextReason: 'catch_up' },

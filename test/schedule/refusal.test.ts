@@ -104,6 +104,9 @@ describe('the budget in force', () => {
     expect(unitsLeft).toBe(0)
     expect(trialAtMs).toBeGreaterThan(47 * hourMs)
     expect(trialAtMs).toBeLessThan(48 * hourMs)
+    // After a call beyond it that failed, this instant is over.
+    expect(budgetInForce(view(501), smaller, trialAtMs + 10_000).trialAtMs).toBe(trialAtMs)
+    expect(budgetInForce(view(500), smaller, trialAtMs + 10_000).trialAtMs).toBe(trialAtMs + 10_000)
   })
 
   it('is not tried again on the day of the refusal, nor beyond what the config allows', () => {
