@@ -162,8 +162,8 @@ function stillStopped(stopped: Leader['stopped'], triedMs: number): Leader['stop
 /**
  * A catch-up takes no more than half of the units that are left, once a day: otherwise a walk that is larger than the budget
  * would leave none for alerts that fire until the reset. Of the configured day as of the API's own, since polls are held to both.
- * Half of what the fixed paces of other sources of the account leave; where these need nearly all, a twentieth of what is left,
- * since its alerts are known to wait.
+ * Half of what the fixed paces of other sources of the account leave, of two units both, as the first page costs one; where these need
+ * nearly all, a twentieth of what is left, since its alerts are known to wait.
  */
 export function keepForHead(
   leader: Leader,
@@ -183,11 +183,11 @@ export function keepForHead(
   const key = `${day.key} ${shown.day.key} ${unitsPerDay}`
   if (behind && leader.keptForHead.day === key) return
   const configured = { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - ledgerUsed), day }
-  const walkUnits = [configured, shown].map((budget) =>
-    Math.ceil(Math.max(shareOf(budget, nowMs, backlogShare).unitsLeft / 2, budget.unitsLeft * walkShareMin)),
-  )
-  const walkMax = ledgerUsed + Math.min(...walkUnits)
-  leader.keptForHead = { day: key, units: Math.max(0, unitsPerDay - walkMax) }
+  const walkUnits = [configured, shown].map((budget) => {
+    const { unitsLeft } = shareOf(budget, nowMs, backlogShare)
+    return Math.ceil(Math.max(unitsLeft / 2, Math.min(unitsLeft, 2), budget.unitsLeft * walkShareMin))
+  })
+  leader.keptForHead = { day: key, units: Math.max(0, unitsPerDay - ledgerUsed - Math.min(...walkUnits)) }
 }
 
 const walkShareMin = 0.05

@@ -27,6 +27,7 @@ export interface NextPollInput {
   readonly decision: Decision
   readonly day: BudgetDay
   readonly unitsLeft: number
+  readonly unitsPerDay: number
   /** When a call beyond what the API granted before is tried, if no poll began since; undefined: never. */
   readonly trialAtMs?: number | undefined
   readonly minIntervalMs: number
@@ -95,9 +96,9 @@ function duePoll(input: NextPollInput): Omit<NextPoll, 'state'> {
   const { reason: nextReason } = decision
   // The schedule's last poll is in the future: a poll now corrects that, for one unit.
   if (wasSetBack(input)) return { atMs: nowMs, nextReason, reason: 'the clock was set back' }
-  // What a day had no units for is read as soon as the next one has them.
+  // What a day had no units for is read as soon as the next one has them; a single unit is for the first page.
   const turnsMs = ((lastShownMs ?? 0) < day.startMs ? day.startMs : day.endMs) + resetGuardMs
-  if (input.behind && turnsMs < decision.atMs)
+  if (input.behind && input.unitsPerDay > 1 && turnsMs < decision.atMs)
     return { atMs: turnsMs, nextReason: 'catch_up', reason: reasonTexts.catch_up }
   return { atMs: decision.atMs, nextReason, reason: reasonTexts[nextReason] }
 }

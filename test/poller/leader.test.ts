@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { FeedError } from '../../src/feed/errors.ts'
 import type { PollResult } from '../../src/intake/poll-types.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { applyResult, newLeader } from '../../src/poller/leader.ts'
+import { applyResult, keepForHead, newLeader } from '../../src/poller/leader.ts'
 import type { Lease } from '../../src/store/source/lease.ts'
 import { startingStatus } from '../../src/store/source/source-status.ts'
 import { steadySchedule } from '../support/poller.ts'
@@ -31,3 +31,30 @@ it("rows that wait for a new day's units are tried once more where its first pol
   // As on every day after one that was read.
   expect([poll(500), poll(600, refused())]).toEqual([500, 500])
 })
+
+it.each([
+  [1, 1, 0],
+  [2, 2, 0],
+  [3, 3, 1],
+  [2_000, 2_000, 1_000],
+  [2_000, 2, 0],
+])(
+  'of %i units, with %i left, a catch-up leaves %i: its first page costs one, too',
+  (unitsPerDay, left, kept) => {
+    const leader = newLeader({} as Lease, steadySchedule(), startingStatus('main', unitsPerDay, 0))
+    const day = { key: 'd', startMs: 0, endMs: 86_400_000 }
+    const ledgerUsed = unitsPerDay - left
+    keepForHead(
+      leader,
+      { shown: { unitsPerDay, unitsLeft: left, day }, ledgerUsed },
+      {
+        limits: { unitsPerDay, minIntervalMs: 1 },
+        backlogShare: (units) => units,
+        budgetDay: () => day,
+        nowMs: 1,
+        behind: true,
+      },
+    )
+    expect(leader.keptForHead.units).toBe(kept)
+  },
+)

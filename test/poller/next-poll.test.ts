@@ -14,6 +14,7 @@ const usual: NextPollInput = {
   decision: { atMs: nowMs + 30_000, reason: 'expected' },
   day,
   unitsLeft: 1_000,
+  unitsPerDay: 2_000,
   minIntervalMs: 2_000,
   lastStartMs: nowMs - 10_000,
   lastShownMs: nowMs - 10_000,
@@ -60,6 +61,14 @@ describe('the pace', () => {
       'does not wait for that poll where rows are known to wait for the next day',
       { behind: true, unitsLeft: 0, decision: { atMs: day.endMs + 5 * hourMs, reason: 'budget_spent' } },
       { inMs: 12 * hourMs + resetGuardMs, state: 'budget_spent' },
+    ],
+    [
+      'waits for that poll where the next day has no unit for such rows, either',
+      {
+        ...{ behind: true, unitsLeft: 0, unitsPerDay: 1 },
+        decision: { atMs: day.endMs + 5 * hourMs, reason: 'budget_spent' },
+      },
+      { inMs: 17 * hourMs, state: 'budget_spent' },
     ],
     [
       'tries a call beyond what the API granted once the day is nearly over',
