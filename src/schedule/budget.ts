@@ -129,17 +129,18 @@ function isShared(grant: Grant): grant is Grant & { refused: NonNullable<Grant['
 
 /** What a refusal of the day's budget teaches. */
 export function learnRefusal(refusal: BudgetRefusal): Lesson {
-  const { atMs, retryAfterMs, day, unitsPerDay, apiDay, earlier } = refusal
+  const { atMs, retryAfterMs, day, unitsPerDay, apiDay, earlier, usedOfNamedDay } = refusal
   const saidMs = retryAfterMs === undefined ? undefined : atMs + retryAfterMs
   const inApiDay = apiDay !== undefined && (saidMs === undefined || isSameReset(saidMs, apiDay.day))
   const inOurDay = !inApiDay && (saidMs === undefined || isSameReset(saidMs, day))
   const resetsAtMs = inApiDay ? apiDay.day.endMs : inOurDay ? null : (saidMs ?? null)
   const isNew = !inApiDay && !inOurDay
-  const unitsUsed = inApiDay
-    ? apiDay.used
-    : ((isNew ? refusal.usedOfNamedDay : undefined) ?? refusal.unitsUsed)
+  const unitsUsed = inApiDay ? apiDay.used : ((isNew ? usedOfNamedDay : undefined) ?? refusal.unitsUsed)
+  // The API still refuses for its day before, which ends a little later than ours.
+  const isOfOldDay =
+    !isNew && (saidMs ?? Infinity) <= (inApiDay ? apiDay.day : day).startMs + resetToleranceMs
   // Where counting began at another instant than the API's day, the count says little about the size of its budget.
-  const counted = inOurDay || (inApiDay && apiDay.whole) || (isNew && refusal.usedOfNamedDay !== undefined)
+  const counted = isNew ? usedOfNamedDay !== undefined : !isOfOldDay && (inOurDay || apiDay?.whole)
   const shows = counted && unitsUsed > 0 && unitsUsed < unitsPerDay
   const known = earlier?.refused && atMs - earlier.refused.atMs <= repeatMs ? earlier.refused : undefined
   const isSame = known && Math.abs(unitsUsed - known.units) <= Math.max(1, sameSizeShare * known.units)
@@ -152,7 +153,7 @@ export function learnRefusal(refusal: BudgetRefusal): Lesson {
   const sizes = isRepeated && isHandful ? 1 : (known?.sizes ?? 0) + (isSame ? 0 : 1)
   const grant: Grant = {
     v: 1,
-    unitsPerDay: smaller ? unitsUsed : null,
+    unitsPerDay: smaller ? unitsUsed : isOfOldDay ? (earlier?.unitsPerDay ?? null) : null,
     resetsAtMs,
     learnedAtMs: atMs,
     refused: shows ? { atMs, units: unitsUsed, sizes } : (earlier?.refused ?? null),

@@ -80,6 +80,24 @@ describe('a refusal by the API', () => {
     expect(learnRefusal({ ...trial, unitsUsed: 0 }).grant.unitsPerDay).toBeNull()
   })
 
+  it('of a day that ends a little later than ours teaches nothing, whatever ours has used', () => {
+    const atTurn = { ...at10, atMs: 24 * hourMs + 62_000, day: nextDay, retryAfterMs: 28_000 }
+    for (const unitsUsed of [0, 1, 2]) {
+      const refusal = { ...atTurn, unitsPerDay: 10, unitsUsed }
+      expect(learnRefusal(refusal).grant).toMatchObject({
+        unitsPerDay: null,
+        resetsAtMs: null,
+        refused: null,
+      })
+      expect(learnRefusal({ ...refusal, earlier: smaller }).grant).toMatchObject({
+        unitsPerDay: 500,
+        refused: smaller.refused,
+      })
+      const theirs = { day: nextDay, used: unitsUsed, whole: true }
+      expect(learnRefusal({ ...refusal, apiDay: theirs }).grant.unitsPerDay).toBeNull()
+    }
+  })
+
   it('without a time teaches the size alone', () => {
     expect(learnRefusal({ ...at10, retryAfterMs: undefined }).grant).toMatchObject({
       unitsPerDay: 500,
