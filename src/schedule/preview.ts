@@ -4,12 +4,12 @@ import { evaluationDay, followedIn, followSpans, likelihoodAt, stepSeconds } fro
 import { budgetDay } from './budget.ts'
 import { type DayForecast, forecastBudgetDay } from './forecast/outlook.ts'
 import { learnedAlerts, profileZone } from './forecast/profile.ts'
-import { type MarkPlan, planMarks } from './marks/pattern.ts'
+import { emptySlot, type MarkPlan, minutesToNext, planMarks } from './marks/pattern.ts'
 import { findMarkPeriod, type MarkPeriod, type MarksLeft, whyMarksAreLeft } from './marks/phase.ts'
 import { emptyMemory, type Memory, readMemory } from './memory.ts'
 import { buysMarks, keptScale, spansOf } from './pace/decide.ts'
 import { mixedPace, wholeDay } from './pace/family.ts'
-import { floorOf } from './pace/guard.ts'
+import { floorOf, tightFloor } from './pace/guard.ts'
 import { clamp, limitsFor, type PaceLimits, respond } from './pace/solve.ts'
 import type { AnnouncedView, BudgetDay, ScheduleOptions } from './schedule.ts'
 import type { Lags } from './simulate.ts'
@@ -53,6 +53,15 @@ interface Step {
   readonly alerts: number
   readonly polls: number
   readonly lagSeconds: number
+  /** Where polls go on marks, not all alerts of a step wait equally long. */
+  readonly waits?: readonly MarkWait[]
+}
+
+/** A share of the alerts, and what these wait at least and on average. */
+interface MarkWait {
+  readonly share: number
+  readonly leastSeconds: number
+  readonly seconds: number
 }
 
 /** The plan of so many hours from `nowMs` on, by hours of the clock. */
@@ -99,12 +108,19 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
 
 /** The wait that so many of the expected alerts do not exceed, by halving. */
 function percentile(steps: readonly Step[], alerts: number): number {
+  const waits = steps.flatMap((step) =>
+    (step.waits ?? [{ share: 1, leastSeconds: 0, seconds: step.lagSeconds }]).map((wait) => ({
+      alerts: wait.share * step.alerts,
+      from: wait.leastSeconds,
+      span: Math.max(1e-9, 2 * (wait.seconds - wait.leastSeconds)),
+    })),
+  )
   let low = 0
-  let high = 2 * Math.max(...steps.map(({ lagSeconds }) => lagSeconds))
+  let high = waits.reduce((most, { from, span }) => Math.max(most, from + span), 0)
   for (let round = 0; round < 40; round++) {
     const wait = (low + high) / 2
-    const within = steps.reduce(
-      (sum, step) => sum + step.alerts * Math.min(1, wait / Math.max(1e-9, 2 * step.lagSeconds)),
+    const within = waits.reduce(
+      (sum, { alerts: some, from, span }) => sum + some * clamp((wait - from) / span, 0, 1),
       0,
     )
     if (within < alerts) low = wait
@@ -165,8 +181,16 @@ function stepsOf(
     const wish = keptScale(ahead, spans, unitsLeft) * demand
     const pace = clamp(response ? respond(response, wish) : wish, bounds.floor, bounds.ceiling)
     unitsLeft -= pace * seconds
-    const lagSeconds = onMarks ? lagOnMarks(onMarks, pace * 60) : 0.5 / pace - savedOnPeriod(markPeriod, pace)
-    return { ...from, polls: pace * seconds, lagSeconds }
+    const polls = pace * seconds
+    if (!onMarks) return { ...from, polls, lagSeconds: 0.5 / pace - savedOnPeriod(markPeriod, pace) }
+    // The guard allows no longer gaps than this once many alerts between marks have waited for long.
+    const waits = waitsOnMarks(onMarks, pace * 60, 1 / Math.max(bounds.floor, tightFloor * paces.evenPace))
+    return {
+      ...from,
+      polls,
+      waits,
+      lagSeconds: waits.reduce((sum, each) => sum + each.share * each.seconds, 0),
+    }
   })
 }
 
@@ -202,13 +226,36 @@ function atFixedPace(
   return { polls: 0, lagSeconds: (day.endMs - atMs) / 1_000 - seconds / 2 }
 }
 
-/** Between whole numbers of polls a minute the wait is drawn as a straight line. */
-function lagOnMarks({ waitSeconds, savedSeconds }: MarkPlan, pollsPerMinute: number): number {
-  if (pollsPerMinute < 1) return 30 * (1 / pollsPerMinute - 1) + waitSeconds
-  let wait = waitSeconds
-  for (let polls = 1; polls < savedSeconds.length && polls < pollsPerMinute; polls++)
-    wait -= (savedSeconds[polls] ?? 0) * Math.min(1, pollsPerMinute - polls)
-  return wait
+/**
+ * What alerts wait where so many polls a minute come on the marks: those of slots that are visited; those of slots that are passed over, for each
+ * such slot; and those between, which wait for the next mark, half of `longestSeconds` at most.
+ */
+function waitsOnMarks(plan: MarkPlan, pollsPerMinute: number, longestSeconds: number): MarkWait[] {
+  const { waitSeconds, savedSeconds, minuteWeights } = plan
+  const slots = minuteWeights.filter((weight) => weight >= emptySlot).length / minuteWeights.length
+  const inSlot = pollsPerMinute / slots
+  // Between whole numbers of polls a slot the wait is taken for a straight line.
+  let seconds = waitSeconds
+  for (let polls = 1; polls < savedSeconds.length && polls < inSlot; polls++)
+    seconds -= (savedSeconds[polls] ?? 0) * Math.min(1, inSlot - polls)
+  let [between, untilMark] = [0, 0]
+  for (const [slot, weight] of minuteWeights.entries()) {
+    if (weight >= emptySlot) continue
+    between += weight / minuteWeights.length
+    untilMark += (60 * minutesToNext(plan, slot) * weight) / minuteWeights.length
+  }
+  const waits: MarkWait[] = []
+  const visited = clamp(inSlot, 1e-3, 1)
+  let missed = 0
+  for (let [slot, left] = [0, 1]; left > 1e-9; slot++) {
+    const part = Math.min(visited, left)
+    const leastSeconds = (60 * slot) / slots
+    waits.push({ share: (1 - between) * part, leastSeconds, seconds: leastSeconds + seconds })
+    missed += part * leastSeconds
+    left -= part
+  }
+  const longest = seconds + missed + untilMark / Math.max(1e-9, between)
+  return [...waits, { share: between, leastSeconds: 0, seconds: Math.min(longest, longestSeconds / 2) }]
 }
 
 /** Of a wait, in seconds: where polls go just after a mark, an alert does not wait for the middle of the period. */

@@ -304,16 +304,37 @@ describe('the schedule', () => {
   it.each([
     [300, 12],
     [600, 6],
-  ])('each five minutes leave no units over at the end of a day: %d, %d days', (unitsPerDay, days) => {
-    const times = createTrace('market', days, 42).times.map(
-      (at, index) => Math.floor(at / 300_000) * 300_000 + ((index * 7_919) % 2_500),
+  ])(
+    'each five minutes leave no units over at the end of a day, and are drawn so: %d, %d days',
+    (unitsPerDay, days) => {
+      const times = createTrace('market', days, 42).times.map(
+        (at, index) => Math.floor(at / 300_000) * 300_000 + ((index * 7_919) % 2_500),
+      )
+      times.sort((a, b) => a - b)
+      const few = benchOptions(unitsPerDay)
+      const schedule = createSchedule(few, undefined)
+      const result = simulate(times, schedule, few)
+      expect(Math.min(...unitsADay(result.polls))).toBeGreaterThanOrEqual(unitsPerDay - 1)
+      expect(Math.max(...unitsADay(result.polls))).toBeLessThanOrEqual(unitsPerDay)
+      const hardly = 0.05 * summarizeLags(evenLags(times, few)).mean
+      expect(summarizeLags(result.lagsMs).mean).toBeLessThan(hardly)
+      expect(previewPlan(few, schedule.snapshot(), times.at(-1) ?? 0, 24).lagSeconds).toBeLessThan(hardly)
+    },
+  )
+
+  it('each five minutes, and one alert in six at any time, are drawn with the waits of both', () => {
+    const some = benchOptions(750)
+    const times = firings(9, 240, (at, random) =>
+      random() < 1 / 6 ? at : Math.floor(at / 300_000) * 300_000 + 8_000 * random(),
     )
-    times.sort((a, b) => a - b)
-    const few = benchOptions(unitsPerDay)
-    const result = simulate(times, createSchedule(few, undefined), few)
-    expect(Math.min(...unitsADay(result.polls))).toBeGreaterThanOrEqual(unitsPerDay - 1)
-    expect(Math.max(...unitsADay(result.polls))).toBeLessThanOrEqual(unitsPerDay)
-    expect(summarizeLags(result.lagsMs).mean).toBeLessThan(0.05 * summarizeLags(evenLags(times, few)).mean)
+    const schedule = createSchedule(some, undefined)
+    const { lagsMs, polls } = simulate(times, schedule, some)
+    const { mean, p99 } = summarizeLags(lagsMs.filter((_, at) => (times[at] ?? 0) > benchStartMs + 5 * dayMs))
+    const { lag } = previewPlan(some, schedule.snapshot(), polls.at(-1) ?? 0, 24)
+    for (const ratio of [lag.mean / mean, lag.p99 / p99]) {
+      expect(ratio).toBeGreaterThan(0.75)
+      expect(ratio).toBeLessThan(1.3)
+    }
   })
 
   it('each five minutes leave units for the last of a day, beside the polls that the longest gap asks for between them', () => {

@@ -27,7 +27,7 @@ const pollsPerSlotMax = 40
 const waitSecondsMax = 0.75 * 30
 const secondWaitSecondsMax = 0.6 * 15
 /** A slot with less than this share of its firings is neither waited for nor polled for its own sake. */
-const emptySlot = 0.3
+export const emptySlot = 0.3
 
 /** The pattern, or undefined where it is not proven or would not help. `isLocked`: polls are locked on one already. */
 function findPattern(phase: Phase, minIntervalMs: number, isLocked: boolean): MarkPattern | undefined {
@@ -75,7 +75,7 @@ function slotIsDue(pattern: MarkPattern, slot: number, wish: number, waitedUntil
 }
 
 /** Minutes from this slot to the next one with firings. */
-function minutesToNext(plan: MarkPattern, slot: number): number {
+export function minutesToNext(plan: MarkPattern, slot: number): number {
   for (let ahead = 1; ahead < 5; ahead++) if (minuteWeight(plan, slot + ahead) >= emptySlot) return ahead
   return 5
 }

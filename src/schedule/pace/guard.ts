@@ -65,7 +65,7 @@ const countsKept = 0.976
 const heapKept = 0.95
 /** The slowest pace, as a share of the even one: while few more alerts may wait long, and once too many did. */
 export const cautiousFloor = 1 / 3
-const tightFloor = 0.5
+export const tightFloor = 0.5
 /** When so many more alerts may wait long, one surprise at the configured floor does no harm. */
 const allowanceMin = 10
 /**
