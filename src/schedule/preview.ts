@@ -267,14 +267,20 @@ function savedOnPeriod(period: MarkPeriod | undefined, pace: number): number {
 
 /** By hours of the clock, of which the first and the last may be parts. A step that reaches into the next hour counts in both by its time. */
 function byHour(steps: readonly Step[], firstMs: number, nowMs: number, endMs: number): PreviewHour[] {
+  // Steps are in order, as hours are: those that ended before an hour are not looked at again.
+  let first = 0
   return Array.from({ length: Math.ceil((endMs - firstMs) / hourMs) }, (_, hour) => {
     const startMs = firstMs + hour * hourMs
     const [leastMs, mostMs] = [Math.max(startMs, nowMs), Math.min(startMs + hourMs, endMs)]
     let [polls, alerts, lags] = [0, 0, 0]
-    for (const { atMs, seconds, ...step } of steps) {
-      const [fromMs, untilMs] = [Math.max(atMs, leastMs), Math.min(atMs + seconds * 1_000, mostMs)]
+    for (let at = first; ; at++) {
+      const step = steps[at]
+      if (!step || step.atMs >= mostMs) break
+      const stepMs = step.seconds * 1_000
+      const [fromMs, untilMs] = [Math.max(step.atMs, leastMs), Math.min(step.atMs + stepMs, mostMs)]
+      if (step.atMs + stepMs <= leastMs) first = at + 1
       if (untilMs <= fromMs) continue
-      const share = (untilMs - fromMs) / (seconds * 1_000)
+      const share = (untilMs - fromMs) / stepMs
       polls += share * step.polls
       alerts += share * step.alerts
       lags += share * step.alerts * step.lagSeconds

@@ -55,7 +55,7 @@ interface SourcePlan {
   readonly contextOf?: (plan: Parameters<typeof contextCosts>[2]) => ContextCosts | undefined
 }
 
-/** A year; it takes some seconds. */
+/** A year; it takes a second or two. */
 const hoursMax = 8_784
 
 /** `plan`: the polling plan of the next hours, or, with `--trace`, when the planner would have polled in a history. */
