@@ -105,6 +105,7 @@ const constants: readonly (readonly [
   ['marks/phase.ts', 'waitShareMax', '0.6', ['0.4', '0.8']],
   ['marks/phase.ts', 'markShareMin', '0.7', ['0.5', '0.85']],
   ['marks/phase.ts', 'waitStake', '0.05', ['0.025', '0.1']],
+  ['marks/phase.ts', 'waitChangeMax', '0.5', ['0.25', '1']],
   ['marks/phase.ts', 'waitGainMax', '5', ['3.5', '8']],
   ['marks/phase.ts', 'waitGainMin', '2', ['1', '3']],
   ['marks/pattern.ts', 'emptySlot', '0.3', ['0.15', '0.6']],
