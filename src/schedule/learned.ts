@@ -239,7 +239,10 @@ class LearnedSchedule implements Schedule {
     // Marks that one odd batch was held against are followed again as soon as they are proven again.
     this.#lookedAt = lost ? 0 : phase.total
     this.#lockOn(phase, wasLocked)
-    this.#memory.lockedOn = this.#marks || this.#markPeriod ? structuredClone(phase) : null
+    // Minutes of five that were not proven then are not after a restart either.
+    const minuteGain = isProven(phase.minuteGain, wasLocked) ? phase.minuteGain : 0
+    const isKnown = this.#marks !== undefined || this.#markPeriod !== undefined
+    this.#memory.lockedOn = isKnown ? { ...structuredClone(phase), minuteGain } : null
   }
 
   /** On marks that are closer together than polls, or else on those of the minute. */
@@ -250,9 +253,12 @@ class LearnedSchedule implements Schedule {
       : planMarks(phase, limitsFor(this.#options, this.#unitsPerDay), wasLocked)
   }
 
-  /** Half as many firings more than at the last look, or so many that the older half was dropped; only where there may be a pattern. */
-  #knowsMore({ total, secondGain }: Phase): boolean {
-    return isProven(secondGain, false) && (total >= 1.5 * this.#lookedAt || total < this.#lookedAt)
+  /** Half as many firings more than at the last look, or so many that the older half was dropped, or their minutes of five. */
+  #knowsMore({ total, secondGain, minuteGain }: Phase): boolean {
+    const { lockedOn } = this.#memory
+    const knowsMinutes = lockedOn && !isProven(lockedOn.minuteGain, true) && isProven(minuteGain, false)
+    const hasOthers = total >= 1.5 * this.#lookedAt || total < this.#lookedAt
+    return isProven(secondGain, false) && (knowsMinutes || hasOthers)
   }
 }
 

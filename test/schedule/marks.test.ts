@@ -161,6 +161,29 @@ describe('the schedule', () => {
     expect([poll(400, [3_000]), poll(1, oddMs), poll(10, [3_000])]).toEqual([true, false, true])
   })
 
+  it('leaves out minutes of five as soon as the marks in these are proven again, and as before after a restart', () => {
+    const few = benchOptions(350)
+    const schedule = createSchedule(few, undefined)
+    let atMs = benchStartMs + 5_000 - 300_000
+    const poll = (marks: number, firedAgoMs: readonly number[]) => {
+      for (let k = 0; k < marks; k++) {
+        atMs += 300_000
+        const firedAtMs = firedAgoMs.map((agoMs) => atMs - agoMs)
+        schedule.observe({ atMs, ok: true, firedAtMs, pages: 1, pagesLeft: 'none' })
+      }
+      const budget = { unitsPerDay: 350, unitsLeft: 200, day: budgetDay(atMs, few) }
+      const restarted = createSchedule(few, schedule.snapshot())
+      return [schedule, restarted].map((each) => Math.round((each.next(atMs, budget).atMs - atMs) / 60_000))
+    }
+    const oddMs = Array.from({ length: 30 }, (_, index) => 70_000 + 600 * index)
+    expect(poll(400, [3_000])).toEqual([5, 5])
+    poll(1, oddMs)
+    expect([poll(7, [3_000]), poll(13, [3_000])]).toEqual([
+      [4, 4],
+      [5, 5],
+    ])
+  })
+
   it('stays on marks where one batch in four comes late, however many alerts it has', () => {
     const schedule = createSchedule(options, undefined)
     let atMs = benchStartMs + 5_000
