@@ -8,9 +8,11 @@ import { type MarkPlan, planMarks } from './marks/pattern.ts'
 import {
   findMarkPeriod,
   isProven,
+  knowsMore,
   type MarkPeriod,
   type MarksLeft,
   marksLeftTexts,
+  noteLoss,
   type Phase,
   whyMarksAreLeft,
 } from './marks/phase.ts'
@@ -235,8 +237,9 @@ class LearnedSchedule implements Schedule {
     const { phase, lockedOn } = this.#memory
     const wasLocked = lockedOn !== null
     const lost = wasLocked && !isProven(phase.secondGain, true)
-    if (!lost && !this.#knowsMore(phase)) return
+    if (!lost && !knowsMore(phase, lockedOn, this.#lookedAt)) return
     // Marks that one odd batch was held against are followed again as soon as they are proven again.
+    if (lost) noteLoss(phase)
     this.#lookedAt = lost ? 0 : phase.total
     this.#lockOn(phase, wasLocked)
     // Minutes of five that were not proven then are not after a restart either.
@@ -251,14 +254,6 @@ class LearnedSchedule implements Schedule {
     this.#marks = this.#markPeriod
       ? undefined
       : planMarks(phase, limitsFor(this.#options, this.#unitsPerDay), wasLocked)
-  }
-
-  /** Half as many firings more than at the last look, or so many that the older half was dropped, or their minutes of five. */
-  #knowsMore({ total, secondGain, minuteGain }: Phase): boolean {
-    const { lockedOn } = this.#memory
-    const knowsMinutes = lockedOn && !isProven(lockedOn.minuteGain, true) && isProven(minuteGain, false)
-    const hasOthers = total >= 1.5 * this.#lookedAt || total < this.#lookedAt
-    return isProven(secondGain, false) && (knowsMinutes || hasOthers)
   }
 }
 

@@ -187,6 +187,7 @@ const phase = z.object({
   // Not stored by earlier versions: what is followed is trusted until rows come late.
   timelyGain: amount.default(gainMax),
   waitGain: amount.default(waitGainMax),
+  lostAt: amount.default(0),
   lastSecond: z.number(),
   lateMs: amount,
 })

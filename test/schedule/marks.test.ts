@@ -13,6 +13,7 @@ import {
 } from '../../src/schedule/marks/phase.ts'
 import { limitsFor, respond } from '../../src/schedule/pace/solve.ts'
 import { previewPlan } from '../../src/schedule/preview.ts'
+import type { Schedule } from '../../src/schedule/schedule.ts'
 import { evenLags, simulate, summarizeLags } from '../../src/schedule/simulate.ts'
 import { benchOptions } from '../bench/compare.ts'
 import { createRandom } from '../bench/random.ts'
@@ -182,6 +183,22 @@ describe('the schedule', () => {
       [4, 4],
       [5, 5],
     ])
+  })
+
+  it('goes to where marks have moved before half as many firings again are known, also after a restart', () => {
+    let atMs = benchStartMs + 15_000
+    const poll = (schedules: readonly Schedule[], minutes: number, firedAgoMs: number) => {
+      for (let k = 0; k < minutes; k++, atMs += 60_000) {
+        const firedAtMs = [atMs - firedAgoMs + (k % 4) * 1_000]
+        for (const each of schedules) each.observe({ atMs, ok: true, firedAtMs, pages: 1, pagesLeft: 'none' })
+      }
+      return schedules.map((each) => /second \d+/.exec(each.describe(atMs).firing ?? '')?.[0])
+    }
+    const schedule = createSchedule(options, undefined)
+    expect(poll([schedule], 800, 14_000)).toEqual(['second 5'])
+    poll([schedule], 30, 4_000)
+    const restarted = createSchedule(options, schedule.snapshot())
+    expect(poll([schedule, restarted], 330, 4_000)).toEqual(['second 15', 'second 15'])
   })
 
   it('stays on marks where one batch in four comes late, however many alerts it has', () => {

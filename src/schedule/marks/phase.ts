@@ -10,6 +10,8 @@ export interface Phase {
   readonly seconds: number[]
   /** The sum of either. */
   total: number
+  /** What the sum was when marks were lost last, and a little less. */
+  lostAt: number
   /** Winnings of the bet on the second of the minute, and on the minute of five. */
   secondGain: number
   minuteGain: number
@@ -61,6 +63,7 @@ export function emptyPhase(): Phase {
     quarters,
     seconds,
     total: 0,
+    lostAt: 0,
     secondGain: 0,
     minuteGain: 0,
     timelyGain: 0,
@@ -114,6 +117,24 @@ export function judgeMarks(phase: Phase, saved: readonly number[]): void {
 /** Whether the winnings suffice. Polls that are locked on a pattern stay with less than it took to lock them. */
 export function isProven(gain: number, isLocked: boolean): boolean {
   return gain >= (isLocked ? gainToStayLocked : gainToLock)
+}
+
+/** Marks that are lost may have moved: looks at them follow each other as if not much more than this had been known. */
+const knownWhenLost = 100
+
+export function noteLoss(phase: Phase): void {
+  phase.lostAt = Math.max(0, phase.total - knownWhenLost)
+}
+
+/**
+ * Half as many firings more since marks were lost than at the last look, or so many that the older half was dropped, or the minutes of
+ * five that polls on marks do without; only where there may be a pattern.
+ */
+export function knowsMore(phase: Phase, lockedOn: Phase | null, lookedAt: number): boolean {
+  const { total, lostAt } = phase
+  if (!isProven(phase.secondGain, false)) return false
+  if (lockedOn && !isProven(lockedOn.minuteGain, true) && isProven(phase.minuteGain, false)) return true
+  return total - lostAt >= 1.5 * (lookedAt - lostAt) || total < lookedAt
 }
 
 /** Why polls do not go on marks that are known. */
@@ -190,6 +211,7 @@ function halve(phase: Phase): void {
   for (const counts of [phase.quarters, phase.seconds])
     for (let at = 0; at < counts.length; at++) counts[at] = Math.floor((counts[at] ?? 0) * 500) / 1_000
   phase.total = sumOf(phase.quarters, 0, quartersPerMinute)
+  phase.lostAt /= 2
 }
 
 function settle(gain: number, odds: number): number {
