@@ -133,18 +133,17 @@ export function learnRefusal(refusal: BudgetRefusal): Lesson {
   const saidMs = retryAfterMs === undefined ? undefined : atMs + retryAfterMs
   const inApiDay = apiDay !== undefined && (saidMs === undefined || isSameReset(saidMs, apiDay.day))
   const inOurDay = !inApiDay && (saidMs === undefined || isSameReset(saidMs, day))
-  const resetsAtMs = inApiDay ? apiDay.day.endMs : inOurDay ? null : (saidMs ?? null)
   const isNew = !inApiDay && !inOurDay
   const unitsUsed = inApiDay ? apiDay.used : ((isNew ? usedOfNamedDay : undefined) ?? refusal.unitsUsed)
-  // The API still refuses for its day before, which ends a little later than ours.
-  const isOfOldDay =
-    !isNew && (saidMs ?? Infinity) <= (inApiDay ? apiDay.day : day).startMs + resetToleranceMs
+  const startMs = inApiDay ? apiDay.day.startMs : isNew ? (saidMs ?? atMs) - dayMs : day.startMs
+  // The API still refuses for its day before, which ends a little later than ours: nothing is known of the day that begins.
+  const isOfOldDay = !isNew && (saidMs ?? Infinity) <= startMs + resetToleranceMs
+  const resetsAtMs = inApiDay && !isOfOldDay ? apiDay.day.endMs : inOurDay ? null : (saidMs ?? null)
   // Where counting began at another instant than the API's day, the count says little about the size of its budget.
   const counted = isNew ? usedOfNamedDay !== undefined : !isOfOldDay && (inOurDay || apiDay?.whole)
   const shows = counted && unitsUsed > 0 && unitsUsed < unitsPerDay
   const known = earlier?.refused && atMs - earlier.refused.atMs <= repeatMs ? earlier.refused : undefined
   const isSame = known && Math.abs(unitsUsed - known.units) <= Math.max(1, sameSizeShare * known.units)
-  const startMs = inApiDay ? apiDay.day.startMs : isNew ? (saidMs ?? atMs) - dayMs : day.startMs
   const isOfDayBefore = known !== undefined && known.atMs < startMs && known.atMs >= startMs - dayMs
   const isRepeated = isSame && (earlier?.unitsPerDay != null || isOfDayBefore)
   const isHandful = unitsUsed < unitsPerDay * ownShareMin
@@ -155,7 +154,7 @@ export function learnRefusal(refusal: BudgetRefusal): Lesson {
     v: 1,
     unitsPerDay: smaller ? unitsUsed : isOfOldDay ? (earlier?.unitsPerDay ?? null) : null,
     resetsAtMs,
-    learnedAtMs: atMs,
+    learnedAtMs: isOfOldDay ? startMs - 1 : atMs,
     refused: shows ? { atMs, units: unitsUsed, sizes } : (earlier?.refused ?? null),
   }
   if (resetsAtMs !== null && isNew) {

@@ -89,12 +89,15 @@ describe('a refusal by the API', () => {
         resetsAtMs: null,
         refused: null,
       })
-      expect(learnRefusal({ ...refusal, earlier: smaller }).grant).toMatchObject({
-        unitsPerDay: 500,
-        refused: smaller.refused,
-      })
+      const { grant } = learnRefusal({ ...refusal, earlier: smaller })
+      expect(grant).toMatchObject({ unitsPerDay: 500, refused: smaller.refused })
+      // The day that has just begun asks for more, as if its first call had not been refused.
+      const spent = { unitsPerDay: 2_000, unitsLeft: 1_500, day: nextDay }
+      expect(budgetInForce(spent, grant, 40 * hourMs)).toEqual(budgetInForce(spent, smaller, 40 * hourMs))
       const theirs = { day: nextDay, used: unitsUsed, whole: true }
-      expect(learnRefusal({ ...refusal, apiDay: theirs }).grant.unitsPerDay).toBeNull()
+      const { grant: ofTheirs } = learnRefusal({ ...refusal, apiDay: theirs })
+      expect(ofTheirs).toMatchObject({ unitsPerDay: null, resetsAtMs: expect.any(Number) })
+      expect(confirmSpending(ofTheirs, { atMs: atTurn.atMs + 28_500, unitsUsed: 2 })).toBeUndefined()
     }
   })
 
