@@ -3,6 +3,7 @@ import { isFarAhead, waits } from '../lib/waits.ts'
 import {
   budgetInForce,
   confirmSpending,
+  exactResetMs,
   type Grant,
   grantSchema,
   isSameReset,
@@ -105,7 +106,8 @@ export class GrantedBudget {
   async #adopt(grant: Grant | undefined): Promise<void> {
     // The config may have been corrected since.
     const { budgetDay, ledger } = this.#deps
-    const agrees = grant?.resetsAtMs != null && isSameReset(grant.resetsAtMs, budgetDay(grant.resetsAtMs))
+    const agrees =
+      grant?.resetsAtMs != null && isSameReset(grant.resetsAtMs, budgetDay(grant.resetsAtMs), exactResetMs)
     if (agrees) await ledger.countApiDay(null)
     this.#grant = grant && agrees ? { ...grant, resetsAtMs: null } : grant
   }
@@ -126,7 +128,7 @@ export class GrantedBudget {
       day: apiDay.day,
     }
     const granted = budgetInForce(theirs ?? configured, this.#grant, nowMs)
-    const lesson = this.#lesson(granted, apiDay !== undefined)
+    const lesson = this.#lesson(granted, !isSameReset(granted.day.endMs, day))
     const known = { ledgerUsed: used, lesson }
     if (apiDay === undefined) return { ...known, budget: granted, shown: granted, used, byPurpose }
     const { share = (units) => units } = this.#deps

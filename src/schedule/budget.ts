@@ -96,6 +96,8 @@ export interface Lesson {
 const ownShareMin = 0.05
 /** Resets that are this close to the expected one are the same one. */
 const resetToleranceMs = 10 * 60_000
+/** But with a day that differs by more than whole seconds, calls of the API's next day would seem to be beyond what it grants. */
+export const exactResetMs = 5_000
 const trialBeforeMs = 5 * 60_000
 /** Refusals that are further apart have nothing to do with each other. */
 const repeatMs = 28 * dayMs
@@ -132,15 +134,16 @@ export function learnRefusal(refusal: BudgetRefusal): Lesson {
   const { atMs, retryAfterMs, day, unitsPerDay, apiDay, earlier, usedOfNamedDay } = refusal
   const saidMs = retryAfterMs === undefined ? undefined : atMs + retryAfterMs
   const inApiDay = apiDay !== undefined && (saidMs === undefined || isSameReset(saidMs, apiDay.day))
-  const inOurDay = !inApiDay && (saidMs === undefined || isSameReset(saidMs, day))
-  const isNew = !inApiDay && !inOurDay
+  const isNear = !inApiDay && (saidMs === undefined || isSameReset(saidMs, day))
+  const isNew = !inApiDay && saidMs !== undefined && !isSameReset(saidMs, day, exactResetMs)
   const unitsUsed = inApiDay ? apiDay.used : ((isNew ? usedOfNamedDay : undefined) ?? refusal.unitsUsed)
-  const startMs = inApiDay ? apiDay.day.startMs : isNew ? (saidMs ?? atMs) - dayMs : day.startMs
+  const startMs = inApiDay ? apiDay.day.startMs : isNew ? saidMs - dayMs : day.startMs
   // The API still refuses for its day before, which ends a little later than ours: nothing is known of the day that begins.
-  const isOfOldDay = !isNew && (saidMs ?? Infinity) <= startMs + resetToleranceMs
-  const resetsAtMs = inApiDay && !isOfOldDay ? apiDay.day.endMs : inOurDay ? null : (saidMs ?? null)
+  const isOfOldDay = (saidMs ?? Infinity) <= (inApiDay ? startMs : day.startMs) + resetToleranceMs
+  const resetsAtMs = inApiDay && !isOfOldDay ? apiDay.day.endMs : inApiDay || isNew ? (saidMs ?? null) : null
   // Where counting began at another instant than the API's day, the count says little about the size of its budget.
-  const counted = isNew ? usedOfNamedDay !== undefined : !isOfOldDay && (inOurDay || apiDay?.whole)
+  const isWhole = !isOfOldDay && (isNear || (inApiDay && apiDay.whole))
+  const counted = isWhole || (isNew && usedOfNamedDay !== undefined)
   const shows = counted && unitsUsed > 0 && unitsUsed < unitsPerDay
   const known = earlier?.refused && atMs - earlier.refused.atMs <= repeatMs ? earlier.refused : undefined
   const isSame = known && Math.abs(unitsUsed - known.units) <= Math.max(1, sameSizeShare * known.units)
@@ -154,12 +157,11 @@ export function learnRefusal(refusal: BudgetRefusal): Lesson {
     v: 1,
     unitsPerDay: smaller ? unitsUsed : isOfOldDay ? (earlier?.unitsPerDay ?? null) : null,
     resetsAtMs,
-    learnedAtMs: isOfOldDay ? startMs - 1 : atMs,
+    learnedAtMs: isOfOldDay && !isNew ? startMs - 1 : atMs,
     refused: shows ? { atMs, units: unitsUsed, sizes } : (earlier?.refused ?? null),
   }
-  if (resetsAtMs !== null && isNew) {
-    const theirs = formatDuration(resetsAtMs - atMs)
-    const ours = formatDuration(day.endMs - atMs)
+  if (isNew && !isNear) {
+    const [theirs, ours] = [saidMs, day.endMs].map((endMs) => formatDuration(endMs - atMs))
     const size = smaller ? ` and with ${unitsUsed} units, where the config allows ${unitsPerDay}` : ''
     return {
       grant,
@@ -176,8 +178,8 @@ export function learnRefusal(refusal: BudgetRefusal): Lesson {
       grant,
       text: `the API refused after ${unitsUsed} units, and the config allows ${unitsPerDay}: days are planned with ${unitsUsed} until it grants more`,
     }
-  const mayBe = ': somebody else spends of this account today, or it grants no more'
-  const others = counted && unitsUsed < unitsPerDay ? mayBe : ''
+  const isLess = counted && unitsUsed < unitsPerDay
+  const others = isLess ? ': somebody else spends of this account today, or it grants no more' : ''
   return { grant, text: `the API refused after ${unitsUsed} of ${unitsPerDay} units${others}` }
 }
 
@@ -226,9 +228,9 @@ export function confirmSpending(
 }
 
 /** Whether an instant is a reset of this kind of day, this one's or one of before or after. */
-export function isSameReset(atMs: number, { endMs }: BudgetDay): boolean {
+export function isSameReset(atMs: number, { endMs }: BudgetDay, toleranceMs = resetToleranceMs): boolean {
   const days = (atMs - endMs) / dayMs
-  return Math.abs(days - Math.round(days)) * dayMs <= resetToleranceMs
+  return Math.abs(days - Math.round(days)) * dayMs <= toleranceMs
 }
 
 /** What does not fit together in budget, pace and the alerts that come, each with its arithmetic. Pure. */

@@ -25,8 +25,10 @@ const startMs = Date.UTC(2026, 10, 20, 21)
 function rig(
   api: { unitsPerDay: number; resets: 'UTC' | 'Asia/Tehran' },
   timeZone: string,
-  { fromMs = startMs, readsFeed = false } = {},
+  { fromMs = startMs, readsFeed = false, aheadMs = 0 } = {},
 ) {
+  /** `aheadMs`: how much sooner it is by the API's clock. */
+  const nextReset = (nowMs: number) => dayEnd(nowMs + aheadMs, api.resets) - aheadMs
   const prefix = freshPrefix()
   const client = redis.client()
   const clock: Clock & { nowMs: number } = { nowMs: fromMs, ...clockAt(() => clock.nowMs) }
@@ -51,7 +53,7 @@ function rig(
     requestsPerMinute: 1e6,
     minuteWindow: 'sliding',
     unitsPerDay: api.unitsPerDay,
-    nextReset: (nowMs) => dayEnd(nowMs, api.resets),
+    nextReset,
   })
   const granted: number[] = []
   const refused: number[] = []
@@ -130,7 +132,7 @@ function rig(
         requestsPerMinute: 1e6,
         minuteWindow: 'sliding',
         unitsPerDay: unitsPerDayNow,
-        nextReset: (nowMs) => dayEnd(nowMs, api.resets),
+        nextReset,
       })
     },
   }
@@ -175,6 +177,16 @@ it('an API with fewer units and another reset than the config says is fitted fro
     expect(longestGapHours(bridge.granted, knownMs)).toBeLessThan(0.8)
   })
 })
+
+it.each([6, -6])(
+  'an API with fewer units of which the day begins %i minutes before ours grants each day the same',
+  async (minutes) => {
+    const bridge = rig({ unitsPerDay: 48, resets: 'UTC' }, 'UTC', { aheadMs: minutes * 60_000 })
+    await bridge.run(startMs + 4 * 24 * hourMs)
+    expect((await bridge.means()).lesson).toBe('the API grants 48 units a day, the config says 96')
+    expect(longestGapHours(bridge.granted, Date.UTC(2026, 10, 22, 1))).toBeLessThan(0.8)
+  },
+)
 
 it.each(['UTC', 'Asia/Tehran'] as const)(
   'an API that grants far fewer units than the config says, %s, is believed from its second refusal on',

@@ -80,24 +80,28 @@ describe('a refusal by the API', () => {
     expect(learnRefusal({ ...trial, unitsUsed: 0 }).grant.unitsPerDay).toBeNull()
   })
 
-  it('of a day that ends a little later than ours teaches nothing, whatever ours has used', () => {
+  it('of a day that ends a little later than ours teaches when, and no size, whatever ours has used', () => {
     const atTurn = { ...at10, atMs: 24 * hourMs + 62_000, day: nextDay, retryAfterMs: 28_000 }
+    const resetsAtMs = 24 * hourMs + 90_000
     for (const unitsUsed of [0, 1, 2]) {
       const refusal = { ...atTurn, unitsPerDay: 10, unitsUsed }
-      expect(learnRefusal(refusal).grant).toMatchObject({
-        unitsPerDay: null,
-        resetsAtMs: null,
-        refused: null,
+      const { grant, text } = learnRefusal(refusal)
+      expect(grant).toMatchObject({ unitsPerDay: null, resetsAtMs, refused: null })
+      expect(text).not.toContain('starts anew')
+      const { refused } = smaller
+      expect(learnRefusal({ ...refusal, earlier: smaller }).grant).toMatchObject({
+        unitsPerDay: 500,
+        refused,
       })
-      const { grant } = learnRefusal({ ...refusal, earlier: smaller })
-      expect(grant).toMatchObject({ unitsPerDay: 500, refused: smaller.refused })
-      // The day that has just begun asks for more, as if its first call had not been refused.
-      const spent = { unitsPerDay: 2_000, unitsLeft: 1_500, day: nextDay }
-      expect(budgetInForce(spent, grant, 40 * hourMs)).toEqual(budgetInForce(spent, smaller, 40 * hourMs))
-      const theirs = { day: nextDay, used: unitsUsed, whole: true }
-      const { grant: ofTheirs } = learnRefusal({ ...refusal, apiDay: theirs })
-      expect(ofTheirs).toMatchObject({ unitsPerDay: null, resetsAtMs: expect.any(Number) })
-      expect(confirmSpending(ofTheirs, { atMs: atTurn.atMs + 28_500, unitsUsed: 2 })).toBeUndefined()
+      // Where it names too short a wait at the end of its own day.
+      const theirs = { ...nextDay, startMs: nextDay.startMs + 60_000, endMs: nextDay.endMs + 60_000 }
+      const apiDay = { day: theirs, used: unitsUsed, whole: true }
+      const again = learnRefusal({ ...refusal, earlier: smaller, apiDay }).grant
+      expect(again).toMatchObject({ unitsPerDay: 500, resetsAtMs, refused })
+      expect(confirmSpending(again, { atMs: resetsAtMs + 500, unitsUsed: 2 })).toBeUndefined()
+      // The day that has just begun asks for more, as any.
+      const spent = { unitsPerDay: 2_000, unitsLeft: 1_500, day: theirs }
+      expect(budgetInForce(spent, again, 40 * hourMs)).toEqual(budgetInForce(spent, smaller, 40 * hourMs))
     }
   })
 
