@@ -167,8 +167,13 @@ export class GrantedBudget {
       earlier: this.#grant,
     })
     const { resetsAtMs } = lesson.grant
-    if (resetsAtMs === null || !apiDay || !isSameReset(resetsAtMs, apiDay.day))
-      await this.#countFrom(resetsAtMs === null ? null : { atMs: resetsAtMs, used: named ?? unitsUsed })
+    const isKnown = resetsAtMs !== null && apiDay !== undefined && isSameReset(resetsAtMs, apiDay.day)
+    const used = isKnown ? apiDay.used + spent.cost : (named ?? unitsUsed)
+    // Another one, or moved, as by a clock that was corrected; not at the turn, where it may be said anew at each call.
+    const mayStay =
+      isKnown &&
+      (resetsAtMs < apiDay.day.endMs - budgetDayMs / 2 || isSameReset(resetsAtMs, apiDay.day, exactResetMs))
+    if (!mayStay) await this.#countFrom(resetsAtMs === null ? null : { atMs: resetsAtMs, used })
     await this.#learn(lesson)
   }
 

@@ -140,7 +140,7 @@ export function learnRefusal(refusal: BudgetRefusal): Lesson {
   const startMs = inApiDay ? apiDay.day.startMs : isNew ? saidMs - dayMs : day.startMs
   // The API still refuses for its day before, which ends a little later than ours: nothing is known of the day that begins.
   const isOfOldDay = (saidMs ?? Infinity) <= (inApiDay ? startMs : day.startMs) + resetToleranceMs
-  const resetsAtMs = inApiDay && !isOfOldDay ? apiDay.day.endMs : inApiDay || isNew ? (saidMs ?? null) : null
+  const resetsAtMs = inApiDay || isNew ? (saidMs ?? apiDay?.day.endMs ?? null) : null
   // Where counting began at another instant than the API's day, the count says little about the size of its budget.
   const isWhole = !isOfOldDay && (isNear || (inApiDay && apiDay.whole))
   const counted = isWhole || (isNew && usedOfNamedDay !== undefined)
