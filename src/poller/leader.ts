@@ -160,21 +160,21 @@ function stillStopped(stopped: Leader['stopped'], triedMs: number): Leader['stop
 }
 
 /**
- * A catch-up takes no more than half of the units that are left, once a day: otherwise a walk that is larger than the budget
- * would leave none for alerts that fire until the reset. Of the configured day as of the API's own, since polls are held to both.
- * Half of what the fixed paces of other sources of the account leave, of two units both, as the first page costs one; where these need
- * nearly all, a twentieth of what is left, since its alerts are known to wait.
+ * A catch-up takes no more than half of the units that are left, once a day: a larger walk would leave none for what fires until the
+ * reset. Of the configured day and of the API's own. Half of what the fixed paces of other sources of the account leave, a twentieth
+ * of all where these need nearly all; and all of it where this source's own part is two, as the first page of each costs one.
  */
 export function keepForHead(
   leader: Leader,
   { shown, ledgerUsed }: Pick<AvailableBudget, 'shown' | 'ledgerUsed'>,
   {
     limits: { unitsPerDay },
+    share,
     backlogShare,
     budgetDay,
     nowMs,
     behind,
-  }: Pick<PollerDeps, 'limits' | 'backlogShare' | 'budgetDay'> & {
+  }: Pick<PollerDeps, 'limits' | 'share' | 'backlogShare' | 'budgetDay'> & {
     readonly nowMs: number
     readonly behind: boolean
   },
@@ -184,8 +184,8 @@ export function keepForHead(
   if (behind && leader.keptForHead.day === key) return
   const configured = { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - ledgerUsed), day }
   const walkUnits = [configured, shown].map((budget) => {
-    const { unitsLeft } = shareOf(budget, nowMs, backlogShare)
-    return Math.ceil(Math.max(unitsLeft / 2, Math.min(unitsLeft, 2), budget.unitsLeft * walkShareMin))
+    const [own = 0, all = 0] = [share, backlogShare].map((part) => shareOf(budget, nowMs, part).unitsLeft)
+    return Math.ceil(Math.max(own > 2 ? all / 2 : all, budget.unitsLeft * walkShareMin))
   })
   leader.keptForHead = { day: key, units: Math.max(0, unitsPerDay - ledgerUsed - Math.min(...walkUnits)) }
 }

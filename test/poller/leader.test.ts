@@ -33,14 +33,16 @@ it("rows that wait for a new day's units are tried once more where its first pol
 })
 
 it.each([
-  [1, 1, 0],
-  [2, 2, 0],
-  [3, 3, 1],
-  [2_000, 2_000, 1_000],
-  [2_000, 2, 0],
+  [1, 1, 1, 0],
+  [2, 2, 1, 0],
+  [3, 3, 1, 1],
+  [2_000, 2_000, 1, 1_000],
+  [2_000, 2, 1, 0],
+  [4, 4, 2, 0],
+  [5, 5, 2, 2],
 ])(
-  'of %i units, with %i left, a catch-up leaves %i: its first page costs one, too',
-  (unitsPerDay, left, kept) => {
+  'of %i units, with %i left, a catch-up of one of %i sources leaves %i: the first pages cost one each, too',
+  (unitsPerDay, left, sources, kept) => {
     const leader = newLeader({} as Lease, steadySchedule(), startingStatus('main', unitsPerDay, 0))
     const day = { key: 'd', startMs: 0, endMs: 86_400_000 }
     const ledgerUsed = unitsPerDay - left
@@ -49,6 +51,7 @@ it.each([
       { shown: { unitsPerDay, unitsLeft: left, day }, ledgerUsed },
       {
         limits: { unitsPerDay, minIntervalMs: 1 },
+        share: (units) => Math.ceil(units / sources),
         backlogShare: (units) => units,
         budgetDay: () => day,
         nowMs: 1,
