@@ -2,9 +2,9 @@ import { wallTime } from '../lib/zone.ts'
 import { type Announced, describeAnnounced } from './announced/evidence.ts'
 import { evaluationDay, followedIn, followSpans, likelihoodAt, stepSeconds } from './announced/follow.ts'
 import { budgetDay } from './budget.ts'
-import { type DayForecast, forecastBudgetDay } from './forecast/outlook.ts'
+import { type DayForecast, forecastBudgetDay, nearSecondsMax, stepsPerHalfHour } from './forecast/outlook.ts'
 import { learnedAlerts, profileZone } from './forecast/profile.ts'
-import { emptySlot, type MarkPlan, minutesToNext, planMarks } from './marks/pattern.ts'
+import { type MarkPlan, planMarks } from './marks/pattern.ts'
 import { findMarkPeriod, type MarkPeriod, type MarksLeft, whyMarksAreLeft } from './marks/phase.ts'
 import { emptyMemory, type Memory, readMemory } from './memory.ts'
 import { buysMarks, keptScale, spansOf } from './pace/decide.ts'
@@ -12,7 +12,7 @@ import { mixedPace, wholeDay } from './pace/family.ts'
 import { floorOf, tightFloor } from './pace/guard.ts'
 import { clamp, limitsFor, type PaceLimits, respond } from './pace/solve.ts'
 import type { AnnouncedView, BudgetDay, ScheduleOptions } from './schedule.ts'
-import type { Lags } from './simulate.ts'
+import { type Lags, type MarkWait, rememberWaits } from './simulate.ts'
 
 /** The plan of the hours to come as the profile has it: without recent events, which nobody can know of yet. */
 export interface Preview {
@@ -57,13 +57,6 @@ interface Step {
   readonly waits?: readonly MarkWait[]
 }
 
-/** A share of the alerts, and what these wait at least and on average. */
-interface MarkWait {
-  readonly share: number
-  readonly leastSeconds: number
-  readonly seconds: number
-}
-
 /** The plan of so many hours from `nowMs` on, by hours of the clock. */
 export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: number, hours: number): Preview {
   const memory = readMemory(saved) ?? emptyMemory()
@@ -71,9 +64,10 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
   const { marksLeft, ...onMarks } = marksOf(memory, options)
   const endMs = nowMs + hours * hourMs
   const steps: Step[] = []
+  const waitsOf = rememberWaits(memory.phase)
   for (let at = nowMs; at < endMs; ) {
     const day = budgetDay(at, options)
-    for (const step of stepsOf(memory, options, day, onMarks))
+    for (const step of stepsOf(memory, options, day, onMarks, waitsOf))
       if (step.atMs + step.seconds * 1_000 > at && step.atMs < endMs) steps.push(step)
     at = day.endMs
   }
@@ -108,19 +102,20 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
 
 /** The wait that so many of the expected alerts do not exceed, by halving. */
 function percentile(steps: readonly Step[], alerts: number): number {
-  const waits = steps.flatMap((step) =>
-    (step.waits ?? [{ share: 1, leastSeconds: 0, seconds: step.lagSeconds }]).map((wait) => ({
-      alerts: wait.share * step.alerts,
-      from: wait.leastSeconds,
-      span: Math.max(1e-9, 2 * (wait.seconds - wait.leastSeconds)),
-    })),
-  )
+  const alike = new Map<readonly MarkWait[], number>()
+  const waits: { alerts: number; from: number; span: number }[] = []
+  for (const { waits: onMarks, alerts: some, lagSeconds } of steps)
+    if (onMarks) alike.set(onMarks, (alike.get(onMarks) ?? 0) + some)
+    else waits.push({ alerts: some, from: 0, span: 2 * lagSeconds })
+  for (const [each, some] of alike)
+    for (const { share, leastSeconds, seconds } of each)
+      waits.push({ alerts: share * some, from: leastSeconds, span: 2 * (seconds - leastSeconds) })
   let low = 0
   let high = waits.reduce((most, { from, span }) => Math.max(most, from + span), 0)
-  for (let round = 0; round < 40; round++) {
+  for (let round = 0; round < 24; round++) {
     const wait = (low + high) / 2
     const within = waits.reduce(
-      (sum, { alerts: some, from, span }) => sum + some * clamp((wait - from) / span, 0, 1),
+      (sum, { alerts: some, from, span }) => sum + some * clamp((wait - from) / Math.max(1e-9, span), 0, 1),
       0,
     )
     if (within < alerts) low = wait
@@ -150,47 +145,82 @@ function stepsOf(
   options: ScheduleOptions,
   day: BudgetDay,
   { marks, markPeriod }: OnMarks,
+  waitsOf: ReturnType<typeof rememberWaits>,
 ): Step[] {
   const { unitsPerDay } = options
-  const { paces, limits } = wholeDay(memory.profile, memory.family, options, day, unitsPerDay)
+  const { paces, limits } = wholeDay(memory.profile, memory.family, options, day, unitsPerDay, true)
   if (memory.announced.follows && options.everyMs === undefined) {
     const forecast = forecastBudgetDay(memory.profile, day, options)
     return previewFollowing(memory.announced, forecast, unitsPerDay, limits)
   }
   const { outlook } = paces
-  const demands = mixedPace(memory.family, paces)
+  const halves = halfHoursOf(outlook.seconds, mixedPace(memory.family, paces))
+  const demands = halves.flatMap((half) => half.demands)
   const slowest = paces.evenPace * floorOf(memory.guard, options.floor)
   const guarded = clamp(slowest, limits.floor, limits.ceiling)
   let atMs = day.startMs
   let unitsLeft = unitsPerDay
+  let half = planHalf(0, atMs)
   return Array.from(demands, (demand, span) => {
     const seconds = outlook.seconds[span] ?? 0
     const from = { atMs, seconds, alerts: (outlook.profile.rates[span] ?? 0) * seconds }
     atMs += seconds * 1_000
     if (options.everyMs !== undefined)
       return { ...from, ...atFixedPace(from, options.everyMs, day, unitsPerDay) }
-    // The guard keeps units for what nobody expects, as at each decision.
-    const moment = { guard: { ...memory.guard, slower: 0 }, budget: { unitsPerDay, unitsLeft, day } }
-    const ahead = { paces: { ...paces, outlook: { ...outlook, fromMs: from.atMs } }, ...moment }
-    // Marks may take more polls than the guard's gaps alone: they become fewer once the units that are left do not buy these.
-    const secondsLeft = (day.endMs - from.atMs) / 1_000
-    const bounds = { floor: Math.min(guarded, Math.max(0, unitsLeft) / secondsLeft), ceiling: limits.ceiling }
-    const onMarks = buysMarks(unitsLeft, limits, secondsLeft) ? marks : undefined
-    const response = onMarks?.responseTo(bounds.floor)
-    const spans = spansOf(outlook.seconds.slice(span), demands.slice(span), bounds, response)
-    const wish = keptScale(ahead, spans, unitsLeft) * demand
+    if (span > 0 && span % stepsPerHalfHour === 0) half = planHalf(span, from.atMs)
+    const { bounds, onMarks, response, scale } = half
+    const wish = scale * demand
     const pace = clamp(response ? respond(response, wish) : wish, bounds.floor, bounds.ceiling)
     unitsLeft -= pace * seconds
     const polls = pace * seconds
     if (!onMarks) return { ...from, polls, lagSeconds: 0.5 / pace - savedOnPeriod(markPeriod, pace) }
     // The guard allows no longer gaps than this once many alerts between marks have waited for long.
-    const waits = waitsOnMarks(onMarks, pace * 60, 1 / Math.max(bounds.floor, tightFloor * paces.evenPace))
+    const longestSeconds = 1 / Math.max(bounds.floor, tightFloor * paces.evenPace)
+    const waits = waitsOf(onMarks, { wish: wish * 60, pace, longestSeconds })
     return {
       ...from,
       polls,
       waits,
       lagSeconds: waits.reduce((sum, each) => sum + each.share * each.seconds, 0),
     }
+  })
+
+  /** The steps of half an hour; as at each decision, those to come are taken whole. */
+  function planHalf(span: number, fromMs: number) {
+    // The guard keeps units for what nobody expects.
+    const moment = { guard: { ...memory.guard, slower: 0 }, budget: { unitsPerDay, unitsLeft, day } }
+    const ahead = { paces: { ...paces, outlook: { ...outlook, fromMs } }, ...moment }
+    // Marks may take more polls than the guard's gaps alone: they become fewer once the units that are left do not buy these.
+    const secondsLeft = (day.endMs - fromMs) / 1_000
+    const bounds = { floor: Math.min(guarded, Math.max(0, unitsLeft) / secondsLeft), ceiling: limits.ceiling }
+    const onMarks = buysMarks(unitsLeft, limits, secondsLeft) ? marks : undefined
+    const response = onMarks?.responseTo(bounds.floor)
+    const next = span + stepsPerHalfHour
+    const later = halves.slice(next / stepsPerHalfHour)
+    const seconds = [...outlook.seconds.slice(span, next), ...later.map((each) => each.seconds)]
+    const wanted = [...demands.slice(span, next), ...later.map((each) => each.mean)]
+    const scale = keptScale(ahead, spansOf(seconds, wanted, bounds, response), unitsLeft)
+    return { bounds, onMarks, response, scale }
+  }
+}
+
+/**
+ * A half hour is looked at by steps once it is near. Before that it is taken whole, and so is what of it the poll before leads up to,
+ * where polls are few.
+ */
+function halfHoursOf(seconds: readonly number[], paces: readonly number[]) {
+  return Array.from({ length: Math.ceil(seconds.length / stepsPerHalfHour) }, (_, half) => {
+    const [first, next] = [half * stepsPerHalfHour, (half + 1) * stepsPerHalfHour]
+    const [steps, ofSteps] = [seconds.slice(first, next), paces.slice(first, next)]
+    const length = steps.reduce((sum, each) => sum + each, 0)
+    const mean = ofSteps.reduce((sum, pace, step) => sum + pace * (steps[step] ?? 0), 0) / length
+    let begins = 0
+    const demands = ofSteps.map((pace, step) => {
+      const isNear = begins >= 1 / mean - nearSecondsMax
+      begins += steps[step] ?? 0
+      return isNear ? pace : mean
+    })
+    return { seconds: length, mean, demands }
   })
 }
 
@@ -224,38 +254,6 @@ function atFixedPace(
   if (atMs < spentMs)
     return { polls: Math.min(seconds * 1_000, spentMs - atMs) / everyMs, lagSeconds: everyMs / 2_000 }
   return { polls: 0, lagSeconds: (day.endMs - atMs) / 1_000 - seconds / 2 }
-}
-
-/**
- * What alerts wait where so many polls a minute come on the marks: those of slots that are visited; those of slots that are passed over, for each
- * such slot; and those between, which wait for the next mark, half of `longestSeconds` at most.
- */
-function waitsOnMarks(plan: MarkPlan, pollsPerMinute: number, longestSeconds: number): MarkWait[] {
-  const { waitSeconds, savedSeconds, minuteWeights } = plan
-  const slots = minuteWeights.filter((weight) => weight >= emptySlot).length / minuteWeights.length
-  const inSlot = pollsPerMinute / slots
-  // Between whole numbers of polls a slot the wait is taken for a straight line.
-  let seconds = waitSeconds
-  for (let polls = 1; polls < savedSeconds.length && polls < inSlot; polls++)
-    seconds -= (savedSeconds[polls] ?? 0) * Math.min(1, inSlot - polls)
-  let [between, untilMark] = [0, 0]
-  for (const [slot, weight] of minuteWeights.entries()) {
-    if (weight >= emptySlot) continue
-    between += weight / minuteWeights.length
-    untilMark += (60 * minutesToNext(plan, slot) * weight) / minuteWeights.length
-  }
-  const waits: MarkWait[] = []
-  const visited = clamp(inSlot, 1e-3, 1)
-  let missed = 0
-  for (let [slot, left] = [0, 1]; left > 1e-9; slot++) {
-    const part = Math.min(visited, left)
-    const leastSeconds = (60 * slot) / slots
-    waits.push({ share: (1 - between) * part, leastSeconds, seconds: leastSeconds + seconds })
-    missed += part * leastSeconds
-    left -= part
-  }
-  const longest = seconds + missed + untilMark / Math.max(1e-9, between)
-  return [...waits, { share: between, leastSeconds: 0, seconds: Math.min(longest, longestSeconds / 2) }]
 }
 
 /** Of a wait, in seconds: where polls go just after a mark, an alert does not wait for the middle of the period. */

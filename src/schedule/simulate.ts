@@ -1,4 +1,8 @@
 import { budgetDay } from './budget.ts'
+import { type MarkPattern, type MarkPlan, pollsInSlot } from './marks/pattern.ts'
+import type { Phase } from './marks/phase.ts'
+import { visitsOf, waitsOnMarks } from './pace/guard.ts'
+import { clamp } from './pace/solve.ts'
 import type { Schedule, ScheduleOptions } from './schedule.ts'
 
 /** What a schedule would have done with a history. Lags in milliseconds, in the order of the alerts. */
@@ -136,5 +140,70 @@ export function smallestBudget(
   function table(units: number): BudgetLag[] {
     const budgets = [...new Set(around.map((factor) => within(factor * units)))]
     return budgets.map((unitsPerDay) => ({ unitsPerDay, lag: known.get(unitsPerDay) ?? lagAt(unitsPerDay) }))
+  }
+}
+
+/** The middles of the quarters of a second. */
+const quartersMs = [125, 375, 625, 875]
+
+/** A share of the alerts, and what these wait at least and on average. */
+export interface MarkWait {
+  readonly share: number
+  readonly leastSeconds: number
+  readonly seconds: number
+}
+
+/**
+ * What alerts that fire as those of `phase` did wait, where a wish for so many polls a minute leads to a pace of so many a second.
+ * Where they would wait for longer than the longest gap, polls come between marks, and an alert waits for any part of it.
+ */
+function waitsOfFirings(
+  plan: MarkPattern,
+  phase: Phase,
+  { wish, pace, longestSeconds }: { wish: number; pace: number; longestSeconds: number },
+): MarkWait[] {
+  const visits = visitsOf(plan, 300 * pace)
+  const total = phase.seconds.reduce((sum, count) => sum + count, 0)
+  const most = (slot: number) => pollsInSlot(plan, slot, wish)
+  const sumOver = (of: (polls: number) => number) =>
+    visits.reduce((sum, visited, slot) => sum + visited * of(most(slot)), 0)
+  // Where polls do not suffice for as many in each slot, some have one fewer.
+  const [missing, more] = [sumOver((polls) => polls) - 300 * pace, sumOver((polls) => Math.min(1, polls - 1))]
+  const fewer = clamp(missing / Math.max(1e-9, more), 0, 1)
+  const numbers = [
+    { part: 1 - fewer, pollsIn: most },
+    { part: fewer, pollsIn: (slot: number) => Math.max(1, most(slot) - 1) },
+  ].filter(({ part }) => part > 0)
+  // By whole seconds; -1 stands for the longest gap.
+  const parts = new Map<number, { share: number; seconds: number }>()
+  for (const [second, count] of phase.seconds.entries()) {
+    if (count === 0) continue
+    const instants = numbers.flatMap((each) => quartersMs.map((quarterMs) => ({ ...each, quarterMs })))
+    for (const { part, pollsIn, quarterMs } of instants)
+      for (const wait of waitsOnMarks(plan, visits, pollsIn, second * 1_000 + quarterMs)) {
+        const isLonger = wait.seconds > longestSeconds
+        const key = isLonger ? -1 : Math.floor(wait.seconds)
+        const sum = parts.get(key) ?? { share: 0, seconds: 0 }
+        const share = (part * wait.share * count) / total / quartersMs.length
+        sum.share += share
+        sum.seconds += share * (isLonger ? longestSeconds / 2 : wait.seconds)
+        parts.set(key, sum)
+      }
+  }
+  return Array.from(parts, ([second, { share, seconds }]) => ({
+    share,
+    leastSeconds: Math.max(0, second),
+    seconds: seconds / share,
+  }))
+}
+
+/** Paces that are within 3 % of each other count as one, so that steps which are alike share their waits. */
+export function rememberWaits(phase: Phase) {
+  const known = new Map<string, readonly MarkWait[]>()
+  return (plan: MarkPlan, paced: Parameters<typeof waitsOfFirings>[2]): readonly MarkWait[] => {
+    const key = [paced.pace, paced.longestSeconds].map((each) => Math.round(20 * Math.log2(each))).join()
+    const waits = known.get(key) ?? waitsOfFirings(plan, phase, paced)
+    known.set(key, waits)
+    return waits
   }
 }

@@ -124,6 +124,20 @@ describe('history', () => {
 })
 
 describe('the preview', () => {
+  it('draws ten minutes of a day with the polls that come in them', () => {
+    const schedule = createSchedule(benchOptions(500), undefined)
+    const inTenMinutes = (at: number) =>
+      benchStartMs + Math.floor(at / 40) * 24 * hourMs + (at % 40) * 15_000 + ((at * 7_919) % 15_000)
+    schedule.learnHistory(Array.from({ length: 560 }, (_, at) => inTenMinutes(at) + 7 * hourMs))
+    const { lagSeconds, evenLagSeconds } = previewPlan(
+      benchOptions(500),
+      schedule.snapshot(),
+      benchStartMs + 14 * 24 * hourMs,
+      7 * 24,
+    )
+    expect(lagSeconds / evenLagSeconds).toBeLessThan(0.06)
+  })
+
   it('spends the units of a day, and knows no lag below the best one', () => {
     const preview = previewPlan(benchOptions(2_000), undefined, benchStartMs, 24)
     const polls = preview.hours.reduce((sum, hour) => sum + hour.polls, 0)

@@ -362,20 +362,28 @@ describe('the schedule', () => {
     },
   )
 
-  it('each five minutes, and one alert in six at any time, are drawn with the waits of both', () => {
-    const some = benchOptions(750)
-    const times = firings(9, 240, (at, random) =>
-      random() < 1 / 6 ? at : Math.floor(at / 300_000) * 300_000 + 8_000 * random(),
-    )
-    const schedule = createSchedule(some, undefined)
-    const { lagsMs, polls } = simulate(times, schedule, some)
-    const { mean, p99 } = summarizeLags(lagsMs.filter((_, at) => (times[at] ?? 0) > benchStartMs + 5 * dayMs))
-    const { lag } = previewPlan(some, schedule.snapshot(), polls.at(-1) ?? 0, 24)
-    for (const ratio of [lag.mean / mean, lag.p99 / p99]) {
-      expect(ratio).toBeGreaterThan(0.75)
-      expect(ratio).toBeLessThan(1.3)
-    }
-  })
+  it.each([
+    { minutes: 5, atAnyTime: 1 / 6, unitsPerDay: 750, measures: ['mean', 'p50', 'p99'] },
+    { minutes: 5, atAnyTime: 0.4, unitsPerDay: 500, measures: ['mean', 'p50', 'p99'] },
+    { minutes: 15, atAnyTime: 0, unitsPerDay: 240, measures: ['p50', 'p95'] },
+  ] as const)(
+    'each $minutes minutes, and a part of $atAnyTime at any time, are drawn with the waits of both: $unitsPerDay units',
+    ({ minutes, atAnyTime, unitsPerDay, measures }) => {
+      const some = benchOptions(unitsPerDay)
+      const markMs = minutes * 60_000
+      const times = firings(9, 240, (at, random) =>
+        random() < atAnyTime ? at : Math.floor(at / markMs) * markMs + 8_000 * random(),
+      )
+      const schedule = createSchedule(some, undefined)
+      const { lagsMs, polls } = simulate(times, schedule, some)
+      const real = summarizeLags(lagsMs.filter((_, at) => (times[at] ?? 0) > benchStartMs + 5 * dayMs))
+      const { lag } = previewPlan(some, schedule.snapshot(), polls.at(-1) ?? 0, 24)
+      for (const measure of measures) {
+        expect(lag[measure] / real[measure], measure).toBeGreaterThan(0.7)
+        expect(lag[measure] / real[measure], measure).toBeLessThan(1.4)
+      }
+    },
+  )
 
   it('each five minutes leave units for the last of a day, beside the polls that the longest gap asks for between them', () => {
     const times = firings(3, 400, (at, random) => Math.floor(at / 300_000) * 300_000 + 20_000 * random())

@@ -1,8 +1,7 @@
 import { type DayForecast, spanAt } from '../forecast/outlook.ts'
-import { waitOnMarks } from '../marks/pattern.ts'
 import { waitOnPeriod } from '../marks/phase.ts'
 import { type DecisionState, keptScale, paceLeft, type Spans, spendable } from '../pace/decide.ts'
-import { cautiousFloor, heapFloor } from '../pace/guard.ts'
+import { cautiousFloor, heapFloor, waitOnMarks } from '../pace/guard.ts'
 import {
   cheapest,
   clamp,

@@ -133,7 +133,7 @@ export interface DayForecast {
 }
 
 const stepMs = binMs
-const stepsPerHalfHour = 6
+export const stepsPerHalfHour = 6
 
 export function forecastBudgetDay(profile: Profile, day: BudgetDay, options: ScheduleOptions): DayForecast {
   const zone = profileZone(options)
@@ -183,7 +183,7 @@ export function expectedBetween(forecast: DayForecast, fromMs: number, toMs: num
 /**
  * The rest of a budget day, cut into spans: short ones for the next ten minutes, in which recent events fade, steps of
  * the forecast until the next half hour, and half hours from there on. Each span has the events that are expected and
- * the demand for polls that follows from them.
+ * the demand for polls that follows from them. A fine one has nothing but steps.
  */
 export interface Outlook {
   readonly fromMs: number
@@ -207,11 +207,19 @@ interface Expected {
 
 /** Recent events are looked at closely for ten minutes: the shortest memory of them is one minute. */
 const nearSeconds = [1, 2, 4, 8, 15, 30, 30, 60, 90, 120, 240]
+/** How far ahead of a half hour its steps are told apart. */
+export const nearSecondsMax = nearSeconds.reduce((sum, each) => sum + each)
 /** Memories that are so many times older are gone. */
 const fadedTimes = 12
 
-export function outlookAt(forecast: DayForecast, recent: Recent, exponent: number, fromMs: number): Outlook {
-  const { rates: base, demands: baseDemands, seconds, middleSeconds } = cutDay(forecast, fromMs)
+export function outlookAt(
+  forecast: DayForecast,
+  recent: Recent,
+  exponent: number,
+  fromMs: number,
+  isFine = false,
+): Outlook {
+  const { rates: base, demands: baseDemands, seconds, middleSeconds } = cutDay(forecast, fromMs, isFine)
   const level = dayLevel(recent)
   const levelDemand = level ** exponent
   const empty = (): Expected => ({ rates: [], demands: [] })
@@ -265,7 +273,7 @@ interface Cut {
   readonly demands: number[]
 }
 
-function cutDay({ day, rates, demands, halfHours }: DayForecast, fromMs: number): Cut {
+function cutDay({ day, rates, demands, halfHours }: DayForecast, fromMs: number, isFine: boolean): Cut {
   const cut: Cut = { seconds: [], middleSeconds: [], rates: [], demands: [] }
   let at = fromMs
   const add = (untilMs: number, rate: number, demand: number) => {
@@ -276,7 +284,7 @@ function cutDay({ day, rates, demands, halfHours }: DayForecast, fromMs: number)
     cut.demands.push(demand)
     at = endMs
   }
-  for (const seconds of nearSeconds) {
+  for (const seconds of isFine ? [] : nearSeconds) {
     if (at >= day.endMs) break
     const step = Math.min(rates.length - 1, Math.floor((at + seconds * 500 - day.startMs) / stepMs))
     add(at + seconds * 1_000, rates[step] ?? 0, demands[step] ?? 0)
@@ -284,7 +292,7 @@ function cutDay({ day, rates, demands, halfHours }: DayForecast, fromMs: number)
   while (at < day.endMs) {
     const step = Math.floor((at - day.startMs) / stepMs)
     const half = Math.floor(step / stepsPerHalfHour)
-    const isWhole = at === day.startMs + half * stepsPerHalfHour * stepMs
+    const isWhole = !isFine && at === day.startMs + half * stepsPerHalfHour * stepMs
     if (isWhole) add(at + stepsPerHalfHour * stepMs, halfHours.rates[half] ?? 0, halfHours.demands[half] ?? 0)
     else add(day.startMs + (step + 1) * stepMs, rates[step] ?? 0, demands[step] ?? 0)
   }

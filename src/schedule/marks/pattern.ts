@@ -7,7 +7,7 @@ import { isProven, type Phase, quarterDensity, quartersPerMinute, slotStart, wei
  * the best instants for one, two, three … polls within a slot, what each more of them saves, and how slots share the
  * firings of five minutes.
  */
-interface MarkPattern {
+export interface MarkPattern {
   /** Milliseconds from the minute at which slots begin. */
   readonly startMs: number
   /** offsetsMs[m - 1]: where m polls of one slot go, from its start. */
@@ -49,16 +49,16 @@ function findPattern(phase: Phase, minIntervalMs: number, isLocked: boolean): Ma
 }
 
 /** The slot that holds `atMs`, counted from the epoch. */
-function slotOf(plan: MarkPattern, atMs: number): number {
+export function slotOf(plan: MarkPattern, atMs: number): number {
   return Math.floor((atMs - plan.startMs) / minuteMs)
 }
 
-function slotStartMs(plan: MarkPattern, slot: number): number {
+export function slotStartMs(plan: MarkPattern, slot: number): number {
   return slot * minuteMs + plan.startMs
 }
 
 /** How many polls a slot is worth where `wish` polls a minute would be right if alerts came at any time. */
-function pollsInSlot(plan: MarkPattern, slot: number, wish: number): number {
+export function pollsInSlot(plan: MarkPattern, slot: number, wish: number): number {
   const least = 30 / (dithered(wish, slot) ** 2 * Math.max(1e-3, minuteWeight(plan, slot)))
   let polls = 1
   while (polls < plan.savedSeconds.length && (plan.savedSeconds[polls] ?? 0) >= least) polls++
@@ -75,12 +75,12 @@ function slotIsDue(pattern: MarkPattern, slot: number, wish: number, waitedUntil
 }
 
 /** Minutes from this slot to the next one with firings. */
-export function minutesToNext(plan: MarkPattern, slot: number): number {
+function minutesToNext(plan: MarkPattern, slot: number): number {
   for (let ahead = 1; ahead < 5; ahead++) if (minuteWeight(plan, slot + ahead) >= emptySlot) return ahead
   return 5
 }
 
-function minuteWeight({ minuteWeights }: MarkPattern, slot: number): number {
+export function minuteWeight({ minuteWeights }: MarkPattern, slot: number): number {
   return minuteWeights[((slot % 5) + 5) % 5] ?? 1
 }
 
@@ -237,39 +237,6 @@ export function planMarks(phase: Phase, limits: PaceLimits, isLocked: boolean): 
     return known[parts]
   }
   return { ...pattern, responseTo }
-}
-
-/** What an alert at an instant waits on average where so many polls a second go over the marks, in seconds. */
-export function waitOnMarks(plan: MarkPattern, perSecond: number, atMs: number): number {
-  const visits = visitsOf(plan, 300 * perSecond)
-  for (let slot = slotOf(plan, atMs); ; slot++) {
-    if (minuteWeight(plan, slot) < emptySlot) continue
-    const startMs = slotStartMs(plan, slot)
-    const offsets = plan.offsetsMs[pollsInSlot(plan, slot, perSecond * 60) - 1] ?? []
-    const offset = offsets.find((each) => startMs + each >= atMs)
-    if (offset === undefined) continue
-    let waitMs = startMs + offset - atMs
-    // The next slot with a poll is the one where the visits from here on reach a number between 0 and 1 that nobody knows.
-    let missed = 1
-    for (let next = slot; ; next++) {
-      missed -= visits[((next % 5) + 5) % 5] ?? 0
-      if (missed <= 0) return waitMs / 1_000
-      waitMs += missed * minuteMs
-    }
-  }
-}
-
-/** How many of the slots of each minute of five have a poll, of so many polls in five minutes: the more firings, the more, and at most all. */
-function visitsOf({ minuteWeights }: MarkPattern, polls: number): number[] {
-  let left = Math.max(1e-3, polls)
-  const visits = minuteWeights.map((weight) => (weight < emptySlot ? 0 : weight))
-  let sum = visits.reduce((all, weight) => all + weight)
-  for (const [minute, weight] of [...visits.entries()].sort(([, a], [, b]) => b - a)) {
-    visits[minute] = sum > 0 ? Math.min(1, (left * weight) / sum) : 0
-    left -= visits[minute] ?? 0
-    sum -= weight
-  }
-  return visits
 }
 
 /** Goes over the marks with each wish, alerts being equally likely all the time, and counts the polls. */

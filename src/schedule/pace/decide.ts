@@ -1,9 +1,9 @@
 import { spanAt } from '../forecast/outlook.ts'
-import { type MarkPlan, nextOnMarks, waitOnMarks } from '../marks/pattern.ts'
+import { type MarkPlan, nextOnMarks } from '../marks/pattern.ts'
 import { evenWaitsMax, type MarkPeriod, onNearMark } from '../marks/phase.ts'
 import type { BudgetView, Decision, DecisionReason } from '../schedule.ts'
 import { type Family, mixedPace, type Paces } from './family.ts'
-import { evenPollAfter, evenPollsAfter, type Guard, keptShare } from './guard.ts'
+import { evenPollAfter, evenPollsAfter, type Guard, keptShare, waitOnMarks } from './guard.ts'
 import { clamp, type PaceLimits, type Response, respond, solveScale } from './solve.ts'
 
 /**

@@ -148,10 +148,11 @@ export function wholeDay(
   options: ScheduleOptions,
   day: BudgetDay,
   unitsPerDay: number,
+  isFine = false,
 ): { readonly paces: Paces; readonly limits: PaceLimits } {
   const forecast = forecastBudgetDay(profile, day, options)
   const alone = { ...emptyRecent(), credit: { profile: [1], mean: [1] } }
-  const outlook = outlookAt(forecast, alone, options.exponent, day.startMs)
+  const outlook = outlookAt(forecast, alone, options.exponent, day.startMs, isFine)
   const daySeconds = (day.endMs - day.startMs) / 1_000
   const evenPace = unitsPerDay / daySeconds
   const { floor, ceiling } = limitsFor(options, unitsPerDay, daySeconds)

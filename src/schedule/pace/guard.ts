@@ -1,3 +1,11 @@
+import {
+  emptySlot,
+  type MarkPattern,
+  minuteWeight,
+  pollsInSlot,
+  slotOf,
+  slotStartMs,
+} from '../marks/pattern.ts'
 import type { BudgetDay, BudgetView } from '../schedule.ts'
 
 /**
@@ -204,4 +212,50 @@ export function floorOf(guard: Guard, configured: number): number {
 /** A batch as large as `heap` that comes where the plan is slowest may cost no more than what was won. */
 export function heapFloor({ won, heap }: Guard): number {
   return 1 / (1 + Math.max(0, won) / Math.max(1, heap))
+}
+
+/** What an alert at an instant waits on average where so many polls a second go over the marks, in seconds. */
+export function waitOnMarks(plan: MarkPattern, perSecond: number, atMs: number): number {
+  const pollsIn = (slot: number) => pollsInSlot(plan, slot, perSecond * 60)
+  const waits = waitsOnMarks(plan, visitsOf(plan, 300 * perSecond), pollsIn, atMs)
+  return waits.reduce((sum, { share, seconds }) => sum + share * seconds, 0)
+}
+
+/** What alerts at an instant wait where slots are visited so, with so many polls in each. */
+export function waitsOnMarks(
+  plan: MarkPattern,
+  visits: readonly number[],
+  pollsIn: (slot: number) => number,
+  atMs: number,
+) {
+  for (let slot = slotOf(plan, atMs); ; slot++) {
+    if (minuteWeight(plan, slot) < emptySlot) continue
+    const startMs = slotStartMs(plan, slot)
+    const offsets = plan.offsetsMs[pollsIn(slot) - 1] ?? []
+    const offset = offsets.find((each) => startMs + each >= atMs)
+    if (offset === undefined) continue
+    const waits: { share: number; seconds: number }[] = []
+    let seconds = (startMs + offset - atMs) / 1_000
+    // The next slot with a poll is the one where the visits from here on reach a number between 0 and 1 that nobody knows.
+    let missed = 1
+    for (let next = slot; missed > 0; next++, seconds += 60) {
+      const share = Math.min(missed, visits[((next % 5) + 5) % 5] ?? 0)
+      if (share > 0) waits.push({ share, seconds })
+      missed -= share
+    }
+    return waits
+  }
+}
+
+/** How many of the slots of each minute of five have a poll, of so many polls in five minutes: the more firings, the more, and at most all. */
+export function visitsOf({ minuteWeights }: MarkPattern, polls: number): number[] {
+  let left = Math.max(1e-3, polls)
+  const visits = minuteWeights.map((weight) => (weight < emptySlot ? 0 : weight))
+  let sum = visits.reduce((all, weight) => all + weight)
+  for (const [minute, weight] of [...visits.entries()].sort(([, a], [, b]) => b - a)) {
+    visits[minute] = sum > 0 ? Math.min(1, (left * weight) / sum) : 0
+    left -= visits[minute] ?? 0
+    sum -= weight
+  }
+  return visits
 }
