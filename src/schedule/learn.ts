@@ -33,8 +33,8 @@ import {
 } from './forecast/profile.ts'
 import { countFiring, judgeMarks } from './marks/phase.ts'
 import { type Memory, noteAttempt } from './memory.ts'
-import { endDay, type Paces, score, spendUntil, wholeDay } from './pace/family.ts'
-import { type FewDay, fadeFewScore, scoreFew } from './pace/few.ts'
+import { endDay, fadeFewScore, type Paces, score, scoreFew, spendUntil, wholeDay } from './pace/family.ts'
+import type { FewDay } from './pace/few.ts'
 import { noteWaits } from './pace/guard.ts'
 import type { BudgetDay, PollReport, ScheduleOptions } from './schedule.ts'
 
@@ -188,7 +188,7 @@ function judge({ recent, family, few, announced }: Memory, expectation: Expectat
   creditParts(recent, rateAt(forecast, at), forecast.meanRate, Math.max(0, at - recent.atMs) / 1_000)
   if (expectation.following) judgeAnnounced(announced, expectation.following.waits(at))
   score(family, paces, at)
-  if (expectation.few) scoreFew(few, expectation.few, at)
+  if (expectation.few) scoreFew({ family, few }, expectation.few, paces, at)
 }
 
 function expectedRate(expectation: Expectation | undefined, at: number): number {

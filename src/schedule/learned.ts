@@ -18,8 +18,8 @@ import {
 } from './marks/phase.ts'
 import { emptyMemory, type Memory, nextAfter, readMemory, saveMemory } from './memory.ts'
 import { type DecisionState, decide, savedByMarks } from './pace/decide.ts'
-import { beginDay, pacesOf } from './pace/family.ts'
-import { type FewDay, fewDay, fewStepMs, fewUnits, isWorthwhile, restOfFew } from './pace/few.ts'
+import { beginDay, isWorthwhile, pacesOf } from './pace/family.ts'
+import { type FewDay, fewDay, fewStepMs, fewUnits, restOfFew } from './pace/few.ts'
 import { floorOf, noteSpent, noteUnits } from './pace/guard.ts'
 import { hasUsualLongest, limitsFor } from './pace/solve.ts'
 import type {

@@ -10,8 +10,7 @@ import {
   secondsPerFive,
   waitGainMax,
 } from './marks/phase.ts'
-import { emptyFamily, type Family, policyNames } from './pace/family.ts'
-import type { FewScore } from './pace/few.ts'
+import { emptyFamily, type Family, type FewScore, policyNames } from './pace/family.ts'
 import { emptyGuard, type Guard } from './pace/guard.ts'
 import type { Decision, PollReport } from './schedule.ts'
 
@@ -54,7 +53,7 @@ export function emptyMemory(): Memory {
     recent: emptyRecent(),
     family: emptyFamily(),
     guard: emptyGuard(),
-    few: { chosen: 0, even: 0 },
+    few: { chosen: 0, even: 0, mixed: 0 },
     phase: emptyPhase(),
     announced: emptyAnnounced(),
     lockedOn: null,
@@ -275,7 +274,8 @@ const memorySchema = earlierSchema.extend({
       ofDays: z.array(amount).default(() => [0]),
     })
     .default(emptyGuard),
-  few: z.object({ chosen: amount, even: amount }),
+  // Earlier versions stored less of it: it is judged anew.
+  few: z.object({ chosen: amount, even: amount, mixed: amount }).catch({ chosen: 0, even: 0, mixed: 0 }),
   attempts: attemptsSchema,
   hotUntilMs: amount,
   extraPages: z.object({ today: amount, average: amount }),

@@ -1,9 +1,12 @@
 import { expect, it } from 'vitest'
+import { createSchedule } from '../../src/schedule/create.ts'
 import { forecastBudgetDay } from '../../src/schedule/forecast/outlook.ts'
 import { emptyProfile } from '../../src/schedule/forecast/profile.ts'
 import { fewDay, restOfFew } from '../../src/schedule/pace/few.ts'
 import { keptShareMin } from '../../src/schedule/pace/guard.ts'
+import { evenLags, simulate, summarizeLags } from '../../src/schedule/simulate.ts'
 import { benchOptions } from '../bench/compare.ts'
+import { benchStartMs } from '../bench/traces.ts'
 
 const hourMs = 3_600_000
 const day = { key: '2026-11-22', startMs: 0, endMs: 24 * hourMs }
@@ -62,4 +65,15 @@ it.each([
     expect(at).toBeGreaterThan(rest[index - 1] ?? from)
     expect(at).toBeLessThanOrEqual(day.endMs)
   }
+})
+
+it('a session of ten minutes gets several polls, not one just after it', () => {
+  const options = benchOptions(48)
+  const times = Array.from({ length: 12 * 40 }, (_, at) => {
+    const placeMs = (at % 40) * 15_000 + ((at * 7_919) % 15_000)
+    return benchStartMs + Math.floor(at / 40) * day.endMs + 7 * hourMs + placeMs
+  })
+  const laterOf = (lags: Float64Array) => summarizeLags(lags.subarray(7 * 40)).mean
+  const { lagsMs } = simulate(times, createSchedule(options, undefined), options)
+  expect(laterOf(lagsMs)).toBeLessThan(0.25 * laterOf(evenLags(times, options)))
 })

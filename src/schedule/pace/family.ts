@@ -1,6 +1,7 @@
 import { emptyRecent, forecastBudgetDay, type Outlook, outlookAt, spanAt } from '../forecast/outlook.ts'
 import type { Profile } from '../forecast/profile.ts'
 import type { BudgetDay, BudgetView, ScheduleOptions } from '../schedule.ts'
+import type { FewDay } from './few.ts'
 import { clamp, limitsFor, type PaceLimits, solveScale } from './solve.ts'
 
 /**
@@ -164,4 +165,58 @@ export function wholeDay(
     unitsLeft: family.weights.map(() => unitsPerDay),
   }
   return { paces: pacesOf(begun, outlook, limits), limits }
+}
+
+/**
+ * A wrong forecast misplaces every chosen instant: they are used only while alerts would have waited a tenth less with them than
+ * with even ones.
+ */
+const worthwhile = 0.9
+/**
+ * And only while they would have waited less than so many times what the paces of the policies promise, which few polls do not keep quite. In a session
+ * of ten minutes no two chosen instants fall into one step: 0.74 of even at 48 units, and 0.10 with this (half an hour 0.33 and 0.09).
+ */
+const mixedFactor = 2
+/** The part of this score that is left after a day. */
+const scoreKept = 0.9
+/** What alerts would have waited for polls at chosen instants, at even ones, and by the mixed pace, in milliseconds; fading from day to day. */
+export interface FewScore {
+  chosen: number
+  even: number
+  mixed: number
+}
+
+/** Counts an event of a day for its chosen instants, for even ones and for the mixed pace. */
+export function scoreFew(
+  memory: { family: Family; few: FewScore },
+  few: FewDay,
+  paces: Paces,
+  atMs: number,
+): void {
+  const { few: score, family } = memory
+  const { forecast, chosen, even } = few
+  const dayMs = forecast.day.endMs - forecast.day.startMs
+  score.chosen += waitFor(chosen, dayMs, atMs)
+  score.even += waitFor(even, dayMs, atMs)
+  score.mixed += 500 / (mixedPace(family, paces)[spanAt(paces.outlook, atMs)] ?? paces.evenPace)
+}
+
+/** Earlier days count less from now on. */
+export function fadeFewScore(score: FewScore): void {
+  score.chosen *= scoreKept
+  score.even *= scoreKept
+  score.mixed *= scoreKept
+}
+
+export function isWorthwhile({ chosen, even, mixed }: FewScore): boolean {
+  return chosen < Math.min(worthwhile * even, mixedFactor * mixed)
+}
+
+/** Until the next of these instants, which come every day; an event of the evening before is one of that day's. */
+function waitFor(instants: readonly number[], dayMs: number, atMs: number): number {
+  for (let shift = -dayMs; shift <= dayMs; shift += dayMs) {
+    const next = instants.find((each) => each + shift - atMs >= 0)
+    if (next !== undefined) return next + shift - atMs
+  }
+  return 0
 }

@@ -12,13 +12,6 @@ import { clamp } from './solve.ts'
 
 /** Up to so many units a day. Market: 0.41 of even with 10 units (by paces 0.56), 0.54 with 24 (0.63), 0.48 with 48 (0.50). */
 export const fewUnits = 50
-/**
- * A wrong forecast misplaces every chosen instant: they are used only while alerts would have waited a tenth less with them than
- * with even ones.
- */
-const worthwhile = 0.9
-/** The part of the score that is left after a day. */
-const kept = 0.9
 /** Steps of the forecast that make one of these steps. */
 const stepsTogether = 2
 /** Gaps are whole steps. */
@@ -41,12 +34,6 @@ const rememberedIntervals = 1.9
 /** The longest gap is at least so many times the even one between the polls before and after: else no plan may fit. */
 const slack = 1.2
 
-/** What alerts would have waited for polls at chosen instants, and at even ones, in milliseconds; fading from day to day. */
-export interface FewScore {
-  chosen: number
-  even: number
-}
-
 /** The polls of a day, each set ascending; they cost a hundred decisions. */
 export interface FewDay {
   readonly forecast: DayForecast
@@ -56,34 +43,8 @@ export interface FewDay {
   readonly steps: DaySteps
 }
 
-/** Counts an event of a day for its chosen instants and for even ones. */
-export function scoreFew(score: FewScore, { forecast, chosen, even }: FewDay, atMs: number): void {
-  const dayMs = forecast.day.endMs - forecast.day.startMs
-  score.chosen += waitFor(chosen, dayMs, atMs)
-  score.even += waitFor(even, dayMs, atMs)
-}
-
-/** Earlier days count less from now on. */
-export function fadeFewScore(score: FewScore): void {
-  score.chosen *= kept
-  score.even *= kept
-}
-
-export function isWorthwhile({ chosen, even }: FewScore): boolean {
-  return chosen < worthwhile * even
-}
-
 function evenInstants({ startMs, endMs }: BudgetDay, polls: number): number[] {
   return Array.from({ length: polls }, (_, k) => startMs + ((k + 0.5) / polls) * (endMs - startMs))
-}
-
-/** Until the next of these instants, which come every day; an event of the evening before is one of that day's. */
-function waitFor(instants: readonly number[], dayMs: number, atMs: number): number {
-  for (let shift = -dayMs; shift <= dayMs; shift += dayMs) {
-    const next = instants.find((each) => each + shift - atMs >= 0)
-    if (next !== undefined) return next + shift - atMs
-  }
-  return 0
 }
 
 /** Chooses the instants of so many polls in a whole day with the least waiting, no gap being longer than `longestMs`. */
