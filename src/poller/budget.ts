@@ -18,6 +18,8 @@ import type { Logger } from '../telemetry/log.ts'
 
 /** The length of the API's own day, which has no time zone. */
 const budgetDayMs = 86_400_000
+/** A wait of no seconds may be over before its refusal is counted. */
+const refusalMs = 1_000
 
 interface GrantedBudgetDeps {
   readonly source: string
@@ -168,12 +170,13 @@ export class GrantedBudget {
     })
     const { resetsAtMs } = lesson.grant
     const isKnown = resetsAtMs !== null && apiDay !== undefined && isSameReset(resetsAtMs, apiDay.day)
-    const used = isKnown ? apiDay.used + spent.cost : (named ?? unitsUsed)
-    // Another one, or moved, as by a clock that was corrected; not at the turn, where it may be said anew at each call.
-    const mayStay =
-      isKnown &&
-      (resetsAtMs < apiDay.day.endMs - budgetDayMs / 2 || isSameReset(resetsAtMs, apiDay.day, exactResetMs))
-    if (!mayStay) await this.#countFrom(resetsAtMs === null ? null : { atMs: resetsAtMs, used })
+    // At the turn the API still refuses for its day before: the call was none of the day that begins, whose start it names.
+    const isTurn = isKnown && resetsAtMs < apiDay.day.endMs - budgetDayMs / 2
+    const startsMs = isTurn ? resetsAtMs + refusalMs : resetsAtMs
+    const used = isTurn ? 0 : isKnown ? apiDay.used + spent.cost : (named ?? unitsUsed)
+    // Another one, or moved, as by a clock that was corrected.
+    const mayStay = isKnown && !isTurn && isSameReset(resetsAtMs, apiDay.day, exactResetMs)
+    if (!mayStay) await this.#countFrom(startsMs === null ? null : { atMs: startsMs, used })
     await this.#learn(lesson)
   }
 

@@ -25,7 +25,7 @@ const startMs = Date.UTC(2026, 10, 20, 21)
 function rig(
   api: { unitsPerDay: number; resets: 'UTC' | 'Asia/Tehran' },
   timeZone: string,
-  { fromMs = startMs, readsFeed = false } = {},
+  { fromMs = startMs, readsFeed = false, waitS = (leftS: number) => leftS } = {},
 ) {
   /** By how much the API's clock is ahead. */
   let aheadMs = 0
@@ -110,8 +110,9 @@ function rig(
             unitsUsed: unitsUsed - 1,
             ...(apiDayUsed === undefined ? {} : { apiDayUsed: apiDayUsed - 1 }),
           }
-          await tracked.noteRefusal(before, answer.retryAfterS * 1_000)
-          clock.nowMs += answer.retryAfterS * 1_000
+          const namedS = waitS(answer.retryAfterS)
+          await tracked.noteRefusal(before, namedS * 1_000)
+          clock.nowMs += Math.max(1, namedS) * 1_000
         }
       }
     },
@@ -198,6 +199,14 @@ it.each([
     expect(longestGapHours(bridge.granted, goodFromMs)).toBeLessThan(0.8)
   },
 )
+
+it('an API that names its wait in whole minutes, rounded down, is asked at its turn without a unit of the day that begins', async () => {
+  const waitS = (leftS: number) => Math.floor(leftS / 60) * 60
+  const bridge = rig({ unitsPerDay: 48, resets: 'UTC' }, 'UTC', { waitS })
+  await bridge.run(startMs + 6 * 24 * hourMs)
+  expect((await bridge.means()).lesson).toMatch(/^the API grants 48 units a day, the config says 96/)
+  expect(longestGapHours(bridge.granted, startMs + 51 * hourMs)).toBeLessThan(0.8)
+})
 
 it.each(['UTC', 'Asia/Tehran'] as const)(
   'an API that grants far fewer units than the config says, %s, is believed from its second refusal on',
