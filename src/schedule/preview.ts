@@ -173,7 +173,9 @@ function stepsOf(
     const pace = clamp(response ? respond(response, wish) : wish, bounds.floor, bounds.ceiling)
     unitsLeft -= pace * seconds
     const polls = pace * seconds
-    if (!onMarks) return { ...from, polls, lagSeconds: 0.5 / pace - savedOnPeriod(markPeriod, pace) }
+    // Once the units are spent, alerts wait for the next day, but not for longer than in the longest gap.
+    const lagSeconds = 0.5 / Math.max(pace, limits.floor) - savedOnPeriod(markPeriod, pace)
+    if (!onMarks) return { ...from, polls, lagSeconds }
     // The guard allows no longer gaps than this once many alerts between marks have waited for long.
     const longestSeconds = 1 / Math.max(bounds.floor, tightFloor * paces.evenPace)
     const waits = waitsOf(onMarks, { wish: wish * 60, pace, longestSeconds })
