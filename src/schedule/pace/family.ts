@@ -174,9 +174,9 @@ export function wholeDay(
 const worthwhile = 0.9
 /**
  * And only while they would have waited less than so many times what the paces of the policies promise, which few polls do not keep quite. In a session
- * of ten minutes no two chosen instants fall into one step: 0.74 of even at 48 units, and 0.10 with this (half an hour 0.33 and 0.09).
+ * of ten minutes no two chosen instants fall into one step: 0.70 of even at 48 units, and 0.13 with this (half an hour 0.33 and 0.14).
  */
-const mixedFactor = 2
+const mixedFactor = 3
 /** The part of this score that is left after a day. */
 const scoreKept = 0.9
 /** What alerts would have waited for polls at chosen instants, at even ones, and by the mixed pace, in milliseconds; fading from day to day. */
