@@ -160,9 +160,8 @@ function stillStopped(stopped: Leader['stopped'], triedMs: number): Leader['stop
 }
 
 /**
- * A catch-up takes no more than half of the units that are left, once a day: a larger walk would leave none for what fires until the
- * reset. Of the configured day and of the API's own. Half of what the fixed paces of other sources of the account leave, a twentieth
- * of all where these need nearly all; and all of it where this source's own part is two, as the first page of each costs one.
+ * A catch-up takes half of the units that are left at most, once a day, so that some are left for what fires until the reset: of the configured
+ * day and of the API's own; of what the fixed paces of other sources leave, or a twentieth of all; and a part of two in full beside it.
  */
 export function keepForHead(
   leader: Leader,
@@ -185,7 +184,8 @@ export function keepForHead(
   const configured = { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - ledgerUsed), day }
   const walkUnits = [configured, shown].map((budget) => {
     const [own = 0, all = 0] = [share, backlogShare].map((part) => shareOf(budget, nowMs, part).unitsLeft)
-    return Math.ceil(Math.max(own > 2 ? all / 2 : all, budget.unitsLeft * walkShareMin))
+    const pages = own > 2 ? all / 2 : Math.min(all, all / 2 + own)
+    return Math.ceil(Math.max(pages, budget.unitsLeft * walkShareMin))
   })
   leader.keptForHead = { day: key, units: Math.max(0, unitsPerDay - ledgerUsed - Math.min(...walkUnits)) }
 }

@@ -40,6 +40,7 @@ it.each([
   [2_000, 2, 1, 0],
   [4, 4, 2, 0],
   [5, 5, 2, 2],
+  [40, 40, 20, 18],
 ])(
   'of %i units, with %i left, a catch-up of one of %i sources leaves %i: the first pages cost one each, too',
   (unitsPerDay, left, sources, kept) => {
