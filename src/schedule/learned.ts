@@ -125,8 +125,10 @@ class LearnedSchedule implements Schedule {
       this.#expectation = { ...this.#expectation, savedByMarks: saved }
     }
     const paced = followed ?? decide(moment)
-    // Chosen instants are as many as there are units: more polls for an operator come by the pace.
-    return chosen && chosen.atMs < paced.atMs ? chosen : paced
+    if (memory.hotUntilMs <= fromMs) return paced
+    // More polls for an operator come by the pace, and none later than without these.
+    const usual = chosen ?? decide({ ...moment, hotUntilMs: 0 })
+    return usual.atMs < paced.atMs ? usual : paced
   }
 
   get #marksLeft(): MarksLeft | undefined {

@@ -106,14 +106,16 @@ describe('an operator', () => {
   })
 
   it.each([
-    ['more often', { unitsPerDay: 24, unitsLeft: 23, at: '2026-11-21T21:00:00Z' }, 1.5],
-    ['no later', { unitsPerDay: 6, unitsLeft: 3, at: '2026-11-22T06:30:00Z' }, 1],
-  ])('who expects alerts gets polls %s where a handful is placed at chosen instants', (_, units, factor) => {
+    ['more often', 'at chosen instants', { unitsPerDay: 24, unitsLeft: 23, at: '2026-11-21T21:00:00Z' }, 1.5],
+    ['no later', 'at chosen instants', { unitsPerDay: 6, unitsLeft: 3, at: '2026-11-22T06:30:00Z' }, 1],
+    ['no later', 'by the pace', { unitsPerDay: 6, unitsLeft: 3, at: '2026-11-22T06:30:00Z' }, 1],
+  ])('who expects alerts gets polls %s where a handful is placed %s', (_, place, units, factor) => {
     const options = benchOptions(units.unitsPerDay)
     const nowMs = Date.parse(units.at)
     const budget = { ...units, day: budgetDay(nowMs, options) }
     const saved = createSchedule(options, undefined).snapshot() as object
-    const schedule = createSchedule(options, { ...saved, few: { chosen: 1, even: 10 } })
+    const chosen = place === 'at chosen instants' ? 1 : 9
+    const schedule = createSchedule(options, { ...saved, few: { chosen, even: 10, mixed: 1 } })
     schedule.observe({ atMs: nowMs, ok: true, firedAtMs: [], pages: 1, pagesLeft: 'none' })
     const plain = schedule.next(nowMs, budget)
     schedule.setHot(nowMs + 2 * 3_600_000)
