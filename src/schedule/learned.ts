@@ -119,16 +119,17 @@ class LearnedSchedule implements Schedule {
       extraPagesPerDay: memory.extraPages.average,
       minIntervalMs: options.minIntervalMs,
     }
-    const followed = this.#follow(moment, this.#expectation)
+    const usual = { ...moment, hotUntilMs: 0 }
+    const isHot = memory.hotUntilMs > fromMs
+    const followed = this.#follow(usual, this.#expectation)
     if (this.#marks) {
-      const saved = savedByMarks(moment, this.#marks, followed !== undefined)
+      const saved = savedByMarks(moment, this.#marks, followed !== undefined && !isHot)
       this.#expectation = { ...this.#expectation, savedByMarks: saved }
     }
-    const paced = followed ?? decide(moment)
-    if (memory.hotUntilMs <= fromMs) return paced
+    if (!isHot) return followed ?? decide(moment)
     // More polls for an operator come by the pace, and none later than without these.
-    const usual = chosen ?? decide({ ...moment, hotUntilMs: 0 })
-    return usual.atMs < paced.atMs ? usual : paced
+    const [hot, plain] = [decide(moment), chosen ?? followed ?? decide(usual)]
+    return plain.atMs < hot.atMs ? plain : hot
   }
 
   get #marksLeft(): MarksLeft | undefined {

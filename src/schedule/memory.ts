@@ -275,7 +275,9 @@ const memorySchema = earlierSchema.extend({
     })
     .default(emptyGuard),
   // Earlier versions stored less of it: it is judged anew.
-  few: z.object({ chosen: amount, even: amount, mixed: amount }).catch({ chosen: 0, even: 0, mixed: 0 }),
+  few: z
+    .object({ chosen: amount, even: amount, mixed: amount })
+    .catch(() => ({ chosen: 0, even: 0, mixed: 0 })),
   attempts: attemptsSchema,
   hotUntilMs: amount,
   extraPages: z.object({ today: amount, average: amount }),

@@ -187,6 +187,21 @@ describe('announced evaluations', () => {
     expect([followed[1], followed.at(-1)]).toEqual([true, false])
   })
 
+  it('that are followed give an operator who expects alerts no later poll', () => {
+    const saved = schedule.snapshot() as { recent: { atMs: number } }
+    const nowMs = saved.recent.atMs
+    const day = budgetDay(nowMs, benchOptions(1_000))
+    const later = [20, 40, 80, 160, 320].filter((unitsLeft) => {
+      const [plain, hot] = [0, nowMs + 3_600_000].map((untilMs) => {
+        const restored = createSchedule(benchOptions(1_000), JSON.parse(JSON.stringify(saved)))
+        restored.setHot(untilMs)
+        return restored.next(nowMs, { unitsPerDay: 1_000, unitsLeft, day }).atMs
+      })
+      return (hot ?? 0) > (plain ?? 0)
+    })
+    expect(later).toEqual([])
+  })
+
   it('are in the preview, which spends the units of a day, with the rules that polls follow', () => {
     const preview = previewPlan(benchOptions(1_000), schedule.snapshot(), noonMs, 24)
     const polls = preview.hours.reduce((sum, hour) => sum + hour.polls, 0)
