@@ -172,7 +172,8 @@ export class GrantedBudget {
     const isKnown = resetsAtMs !== null && apiDay !== undefined && isSameReset(resetsAtMs, apiDay.day)
     // At the turn the API still refuses for its day before: the call was none of the day that begins, whose start it names.
     const isTurn = isKnown && resetsAtMs < apiDay.day.endMs - budgetDayMs / 2
-    const startsMs = isTurn ? resetsAtMs + refusalMs : resetsAtMs
+    const leastMs = isTurn ? (resetsAtMs ?? 0) + refusalMs : atMs + refusalMs
+    const startsMs = resetsAtMs === null ? null : Math.max(resetsAtMs, leastMs)
     const used = isTurn ? 0 : isKnown ? apiDay.used + spent.cost : (named ?? unitsUsed)
     // Another one, or moved, as by a clock that was corrected.
     const mayStay = isKnown && !isTurn && isSameReset(resetsAtMs, apiDay.day, exactResetMs)
