@@ -9,6 +9,7 @@ import {
   isSameReset,
   type Lesson,
   learnRefusal,
+  namedResetMs,
 } from '../schedule/budget.ts'
 import type { BudgetDay, BudgetView } from '../schedule/schedule.ts'
 import type { DayUse } from '../store/ledger/day-use.ts'
@@ -176,7 +177,8 @@ export class GrantedBudget {
     const startsMs = resetsAtMs === null ? null : Math.max(resetsAtMs, leastMs)
     const used = isTurn ? 0 : isKnown ? apiDay.used + spent.cost : (named ?? unitsUsed)
     // Another one, or moved, as by a clock that was corrected.
-    const mayStay = isKnown && !isTurn && isSameReset(resetsAtMs, apiDay.day, exactResetMs)
+    const toleranceMs = namedResetMs(retryAfterMs ?? 0)
+    const mayStay = isKnown && !isTurn && isSameReset(resetsAtMs, apiDay.day, toleranceMs)
     if (!mayStay) await this.#countFrom(startsMs === null ? null : { atMs: startsMs, used })
     await this.#learn(lesson)
   }

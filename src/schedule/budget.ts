@@ -98,6 +98,9 @@ const ownShareMin = 0.05
 const resetToleranceMs = 10 * 60_000
 /** But with a day that differs by more than whole seconds, calls of the API's next day would seem to be beyond what it grants. */
 export const exactResetMs = 5_000
+/** The same of one that is named by a wait: some are rounded, to tens of minutes or to minutes. */
+export const namedResetMs = (waitMs: number): number =>
+  [resetToleranceMs, 60_000].find((ms) => waitMs % ms === 0) ?? exactResetMs
 const trialBeforeMs = 5 * 60_000
 /** Refusals that are further apart have nothing to do with each other. */
 const repeatMs = 28 * dayMs
@@ -135,7 +138,7 @@ export function learnRefusal(refusal: BudgetRefusal): Lesson {
   const saidMs = retryAfterMs === undefined ? undefined : atMs + retryAfterMs
   const inApiDay = apiDay !== undefined && (saidMs === undefined || isSameReset(saidMs, apiDay.day))
   const isNear = !inApiDay && (saidMs === undefined || isSameReset(saidMs, day))
-  const isNew = !inApiDay && saidMs !== undefined && !isSameReset(saidMs, day, exactResetMs)
+  const isNew = !inApiDay && saidMs !== undefined && !isSameReset(saidMs, day, namedResetMs(saidMs - atMs))
   const unitsUsed = inApiDay ? apiDay.used : ((isNew ? usedOfNamedDay : undefined) ?? refusal.unitsUsed)
   const startMs = inApiDay ? apiDay.day.startMs : isNew ? saidMs - dayMs : day.startMs
   // The API still refuses for its day before, which ends a little later than ours: nothing is known of the day that begins.
@@ -143,8 +146,8 @@ export function learnRefusal(refusal: BudgetRefusal): Lesson {
   const resetsAtMs = inApiDay || isNew ? (saidMs ?? apiDay?.day.endMs ?? null) : null
   // Where counting began at another instant than the API's day, the count says little about the size of its budget.
   const isWhole = !isOfOldDay && (isNear || (inApiDay && apiDay.whole))
-  const counted = isWhole || (isNew && usedOfNamedDay !== undefined)
-  const shows = counted && unitsUsed > 0 && unitsUsed < unitsPerDay
+  const isLess = (isWhole || (isNew && usedOfNamedDay !== undefined)) && unitsUsed < unitsPerDay
+  const shows = isLess && unitsUsed > 0
   const known = earlier?.refused && atMs - earlier.refused.atMs <= repeatMs ? earlier.refused : undefined
   const isSame = known && Math.abs(unitsUsed - known.units) <= Math.max(1, sameSizeShare * known.units)
   const isOfDayBefore = known !== undefined && known.atMs < startMs && known.atMs >= startMs - dayMs
@@ -178,7 +181,6 @@ export function learnRefusal(refusal: BudgetRefusal): Lesson {
       grant,
       text: `the API refused after ${unitsUsed} units, and the config allows ${unitsPerDay}: days are planned with ${unitsUsed} until it grants more`,
     }
-  const isLess = counted && unitsUsed < unitsPerDay
   const others = isLess ? ': somebody else spends of this account today, or it grants no more' : ''
   return { grant, text: `the API refused after ${unitsUsed} of ${unitsPerDay} units${others}` }
 }
@@ -194,11 +196,10 @@ export function budgetInForce(
   if (planned >= view.unitsPerDay) return view
   const unitsPerDay = Math.max(1, planned)
   const left = planned - (view.unitsPerDay - view.unitsLeft)
-  // Where the size changes from day to day, a call beyond it would say little about the next day.
-  if (isShared(grant) && grant.learnedAtMs < view.day.startMs)
-    return { ...view, unitsPerDay, unitsLeft: Math.max(0, left) }
   // On the day of the refusal the answer is known; on later ones it is asked once, when little is lost by a refusal.
   const isLater = grant.learnedAtMs < view.day.startMs
+  // Where the size changes from day to day, a call beyond it would say little about the next day.
+  if (isShared(grant) && isLater) return { ...view, unitsPerDay, unitsLeft: Math.max(0, left) }
   // A plan that spends to the end of the day has to leave time for that call.
   if (left > 0) return { ...view, unitsPerDay, unitsLeft: left + (isLater ? 1 : 0) }
   const spent = { ...view, unitsPerDay, unitsLeft: 0 }
@@ -245,7 +246,6 @@ interface BudgetFinding {
   readonly text: string
 }
 
-const daySeconds = 86_400
 const alertsOnPage = 100
 const hoursOfDay = 24
 /** Many alerts come at a time, so pages beyond the first are about three times as many as the mean number of alerts needs. */
@@ -257,9 +257,9 @@ export function budgetFindings(
 ): BudgetFinding[] {
   const { unitsPerDay, maxIntervalMs, minIntervalMs, everyMs } = options
   const findings: BudgetFinding[] = []
-  const gapOf = (polls: number) => formatDuration((daySeconds * 1_000) / polls)
+  const gapOf = (polls: number) => formatDuration(dayMs / polls)
   const even = gapOf(unitsPerDay)
-  const floorUnits = Math.ceil((daySeconds * 1_000) / maxIntervalMs)
+  const floorUnits = Math.ceil(dayMs / maxIntervalMs)
   if (floorUnits > unitsPerDay)
     findings.push({
       code: 'floor_unaffordable',
@@ -272,11 +272,11 @@ export function budgetFindings(
       severity: 'warning',
       text: `${unitsPerDay} units a day are one poll in ${even}, so most alerts are seen hours after they fired`,
     })
-  if (everyMs !== undefined && Math.ceil((daySeconds * 1_000) / everyMs) > unitsPerDay)
+  if (everyMs !== undefined && Math.ceil(dayMs / everyMs) > unitsPerDay)
     findings.push({
       code: 'every_unaffordable',
       severity: 'warning',
-      text: `a poll every ${formatDuration(everyMs)} takes ${Math.ceil((daySeconds * 1_000) / everyMs)} units a day, and there are ${unitsPerDay}: they last for ${formatDuration(unitsPerDay * everyMs)} of each day`,
+      text: `a poll every ${formatDuration(everyMs)} takes ${Math.ceil(dayMs / everyMs)} units a day, and there are ${unitsPerDay}: they last for ${formatDuration(unitsPerDay * everyMs)} of each day`,
     })
   const pages = Math.ceil((pagesFactor * profile.alertsPerDay) / alertsOnPage)
   const left = unitsPerDay - pages
@@ -289,7 +289,7 @@ export function budgetFindings(
       severity: 'warning',
       text: `${Math.round(profile.alertsPerDay)} alerts a day fill up to ${pages} further pages (${pagesFactor} x ${Math.round(profile.alertsPerDay)} / ${alertsOnPage}), ${floorUnits} polls keep gaps below ${formatDuration(maxIntervalMs)}, and there are ${unitsPerDay} units: ${gaps}`,
     })
-  const spendable = Math.floor((daySeconds * 1_000) / minIntervalMs)
+  const spendable = Math.floor(dayMs / minIntervalMs)
   if (everyMs === undefined && spendable < unitsPerDay)
     findings.push({
       code: 'units_unspendable',

@@ -201,16 +201,22 @@ it.each([
 )
 
 it.each([
-  [60, 0.8],
-  [600, 1],
+  { rounded: 'down', stepS: 60 },
+  { rounded: 'down', stepS: 600 },
+  { rounded: 'up', stepS: 600 },
 ])(
-  'an API that names its wait in whole %i s, rounded down, is asked at its turn without a unit of the day that begins',
-  async (step, gapHoursMax) => {
-    const waitS = (leftS: number) => Math.floor(leftS / step) * step
-    const bridge = rig({ unitsPerDay: 48, resets: 'UTC' }, 'UTC', { waitS })
+  'an API that names its wait in whole $stepS s, rounded $rounded, has no other day for it, and refuses one call a day',
+  async ({ rounded, stepS }) => {
+    const round = rounded === 'up' ? Math.ceil : Math.floor
+    const bridge = rig({ unitsPerDay: 48, resets: 'UTC' }, 'UTC', {
+      waitS: (leftS) => round(leftS / stepS) * stepS,
+    })
     await bridge.run(startMs + 6 * 24 * hourMs)
     expect((await bridge.means()).lesson).toMatch(/^the API grants 48 units a day, the config says 96/)
-    expect(longestGapHours(bridge.granted, startMs + 51 * hourMs)).toBeLessThan(gapHoursMax)
+    const goodFromMs = startMs + 51 * hourMs
+    expect(longestGapHours(bridge.granted, goodFromMs)).toBeLessThan(0.9)
+    const refusedLater = bridge.refused.filter((atMs) => atMs >= goodFromMs)
+    expect(refusedLater.length).toBeLessThanOrEqual(4)
   },
 )
 
