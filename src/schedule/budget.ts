@@ -96,8 +96,8 @@ export interface Lesson {
 const ownShareMin = 0.05
 /** Resets that are this close to the expected one are the same one. */
 const resetToleranceMs = 10 * 60_000
-/** But with a day that differs by more than whole seconds, calls of the API's next day would seem to be beyond what it grants. */
-export const exactResetMs = 5_000
+/** But a call that is counted in another day than the API's would seem to be beyond what it grants; so near, the ledger charges both. */
+export const exactResetMs = 2_000
 /** The same of one that is named by a wait: some are rounded, to tens of minutes or to minutes. */
 export const namedResetMs = (waitMs: number): number =>
   [resetToleranceMs, 60_000].find((ms) => waitMs % ms === 0) ?? exactResetMs

@@ -201,16 +201,17 @@ it.each([
 )
 
 it.each([
-  { rounded: 'down', stepS: 60 },
-  { rounded: 'down', stepS: 600 },
-  { rounded: 'up', stepS: 600 },
+  { rounded: 'down', stepS: 60, lateMs: 0 },
+  { rounded: 'down', stepS: 600, lateMs: 0 },
+  { rounded: 'up', stepS: 600, lateMs: 0 },
+  { rounded: 'down', stepS: 1, lateMs: 4_000 },
 ])(
-  'an API that names its wait in whole $stepS s, rounded $rounded, has no other day for it, and refuses one call a day',
-  async ({ rounded, stepS }) => {
-    const round = rounded === 'up' ? Math.ceil : Math.floor
+  'an API $lateMs ms late that names waits of whole $stepS s, rounded $rounded, refuses one call a day',
+  async ({ rounded, stepS, lateMs }) => {
     const bridge = rig({ unitsPerDay: 48, resets: 'UTC' }, 'UTC', {
-      waitS: (leftS) => round(leftS / stepS) * stepS,
+      waitS: (leftS) => Math.ceil(leftS / stepS - (rounded === 'up' ? 0 : 1)) * stepS,
     })
+    bridge.apiIsAhead(-lateMs)
     await bridge.run(startMs + 6 * 24 * hourMs)
     expect((await bridge.means()).lesson).toMatch(/^the API grants 48 units a day, the config says 96/)
     const goodFromMs = startMs + 51 * hourMs
