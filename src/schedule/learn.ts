@@ -34,7 +34,7 @@ import {
 import { countFiring, judgeMarks } from './marks/phase.ts'
 import { type Memory, noteAttempt } from './memory.ts'
 import { endDay, fadeFewScore, type Paces, score, scoreFew, spendUntil, wholeDay } from './pace/family.ts'
-import type { FewDay } from './pace/few.ts'
+import { type FewDay, pacedInstants } from './pace/few.ts'
 import { noteWaits } from './pace/guard.ts'
 import type { BudgetDay, PollReport, ScheduleOptions } from './schedule.ts'
 
@@ -92,8 +92,9 @@ export function learnPoll(
   const events = eventsOf(recent.event, readable, (at) => expectedRate(expectation, at))
   const current = events.filter((at) => at >= sinceMs || sinceMs === fromMs)
   if (expectation && sinceMs === fromMs) {
+    const { paces, few, following, savedByMarks } = expectation
+    if (few && current.length > 0) scoreFew(memory.few, few, pacedInstants(memory, few, options), current)
     for (const at of current) judge(memory, expectation, at)
-    const { paces, following, savedByMarks } = expectation
     // Where polls follow, the next decision takes what is left of the units in place of any count.
     const spent = following && (memory.announced.follows ? 0 : following.spentUntil(poll.atMs))
     spendUntil(memory.family, paces, poll.atMs, spent)
@@ -183,12 +184,11 @@ function learnAnnounced(
 }
 
 /** Parts of the rate and policies are judged by what they knew at the last poll: no poll could have come in between. */
-function judge({ recent, family, few, announced }: Memory, expectation: Expectation, at: number): void {
+function judge({ recent, family, announced }: Memory, expectation: Expectation, at: number): void {
   const { forecast, paces } = expectation
   creditParts(recent, rateAt(forecast, at), forecast.meanRate, Math.max(0, at - recent.atMs) / 1_000)
   if (expectation.following) judgeAnnounced(announced, expectation.following.waits(at))
   score(family, paces, at)
-  if (expectation.few) scoreFew({ family, few }, expectation.few, paces, at)
 }
 
 function expectedRate(expectation: Expectation | undefined, at: number): number {

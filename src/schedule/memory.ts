@@ -53,7 +53,7 @@ export function emptyMemory(): Memory {
     recent: emptyRecent(),
     family: emptyFamily(),
     guard: emptyGuard(),
-    few: { chosen: 0, even: 0, mixed: 0 },
+    few: { chosen: 0, even: 0, paced: 0 },
     phase: emptyPhase(),
     announced: emptyAnnounced(),
     lockedOn: null,
@@ -276,8 +276,8 @@ const memorySchema = earlierSchema.extend({
     .default(emptyGuard),
   // Earlier versions stored less of it: it is judged anew.
   few: z
-    .object({ chosen: amount, even: amount, mixed: amount })
-    .catch(() => ({ chosen: 0, even: 0, mixed: 0 })),
+    .object({ chosen: amount, even: amount, paced: amount })
+    .catch(() => ({ chosen: 0, even: 0, paced: 0 })),
   attempts: attemptsSchema,
   hotUntilMs: amount,
   extraPages: z.object({ today: amount, average: amount }),

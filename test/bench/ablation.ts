@@ -92,7 +92,6 @@ const constants: readonly (readonly [
   ['pace/guard.ts', 'tightFloor', '0.5', ['0.35', '0.75']],
   ['pace/guard.ts', 'allowanceMin', '10', ['3', '30']],
   ['pace/family.ts', 'worthwhile', '0.9', ['0.8', '1']],
-  ['pace/family.ts', 'mixedFactor', '3', ['2', '5']],
   ['pace/family.ts', 'scoreKept', '0.9', ['0.8', '0.95']],
   ['pace/few.ts', 'stepsTogether', '2', ['1', '4']],
   ['pace/few.ts', 'turns', '8', ['4', '16']],

@@ -115,7 +115,7 @@ describe('an operator', () => {
     const budget = { ...units, day: budgetDay(nowMs, options) }
     const saved = createSchedule(options, undefined).snapshot() as object
     const chosen = place === 'at chosen instants' ? 1 : 9
-    const schedule = createSchedule(options, { ...saved, few: { chosen, even: 10, mixed: 1 } })
+    const schedule = createSchedule(options, { ...saved, few: { chosen, even: 10, paced: 10 } })
     schedule.observe({ atMs: nowMs, ok: true, firedAtMs: [], pages: 1, pagesLeft: 'none' })
     const plain = schedule.next(nowMs, budget)
     schedule.setHot(nowMs + 2 * 3_600_000)

@@ -1,8 +1,10 @@
-import type { DayForecast } from '../forecast/outlook.ts'
+import { type DayForecast, emptyRecent, outlookAt } from '../forecast/outlook.ts'
 import { binMs } from '../forecast/profile.ts'
-import type { BudgetDay } from '../schedule.ts'
-import { keptShareMin } from './guard.ts'
-import { clamp } from './solve.ts'
+import type { BudgetDay, ScheduleOptions } from '../schedule.ts'
+import { decide } from './decide.ts'
+import { beginDay, type Family, pacesOf, spendUntil } from './family.ts'
+import { floorOf, type Guard, keptShareMin } from './guard.ts'
+import { clamp, limitsFor } from './solve.ts'
 
 /**
  * Where a handful of polls goes in a day. A pace says little about ten polls: their instants are chosen together, each just
@@ -45,6 +47,38 @@ export interface FewDay {
 
 function evenInstants({ startMs, endMs }: BudgetDay, polls: number): number[] {
   return Array.from({ length: polls }, (_, k) => startMs + ((k + 0.5) / polls) * (endMs - startMs))
+}
+
+/** Where as many polls come in such a day by the pace, as it is planned before anything of the day is known. */
+export function pacedInstants(
+  memory: { readonly family: Family; readonly guard: Guard },
+  { forecast, even }: FewDay,
+  options: ScheduleOptions,
+): number[] {
+  const { day } = forecast
+  const unitsPerDay = even.length
+  const daySeconds = (day.endMs - day.startMs) / 1_000
+  const limits = limitsFor(options, unitsPerDay, daySeconds)
+  const guarded = (floorOf(memory.guard, options.floor) * unitsPerDay) / daySeconds
+  const usual = {
+    ...{ limits, floor: clamp(guarded, limits.floor, limits.ceiling), minIntervalMs: options.minIntervalMs },
+    ...{ family: { ...memory.family, dayStartMs: null }, guard: { ...memory.guard, slower: 0 } },
+    ...{ marks: undefined, markPeriod: undefined, lateMs: 0, hotUntilMs: 0, extraPagesPerDay: 0 },
+  }
+  const recent = { ...emptyRecent(), credit: { profile: [1], mean: [1] } }
+  const instants: number[] = []
+  let lastAtMs = day.startMs - (500 * daySeconds) / unitsPerDay
+  for (let unitsLeft = unitsPerDay; unitsLeft > 0; unitsLeft--) {
+    const budget = { day, unitsPerDay, unitsLeft }
+    const fromMs = Math.max(lastAtMs, day.startMs)
+    beginDay(usual.family, budget, fromMs)
+    const paces = pacesOf(usual.family, outlookAt(forecast, recent, options.exponent, fromMs), limits)
+    lastAtMs = decide({ ...usual, paces, budget, lastAtMs }).atMs
+    if (lastAtMs >= day.endMs) break
+    spendUntil(usual.family, paces, lastAtMs, undefined)
+    instants.push(lastAtMs)
+  }
+  return instants
 }
 
 /** Chooses the instants of so many polls in a whole day with the least waiting, no gap being longer than `longestMs`. */
