@@ -61,9 +61,16 @@ export function pacedInstants(
   const limits = limitsFor(options, unitsPerDay, daySeconds)
   const guarded = (floorOf(memory.guard, options.floor) * unitsPerDay) / daySeconds
   const usual = {
-    ...{ limits, floor: clamp(guarded, limits.floor, limits.ceiling), minIntervalMs: options.minIntervalMs },
-    ...{ family: { ...memory.family, dayStartMs: null }, guard: { ...memory.guard, slower: 0 } },
-    ...{ marks: undefined, markPeriod: undefined, lateMs: 0, hotUntilMs: 0, extraPagesPerDay: 0 },
+    limits,
+    floor: clamp(guarded, limits.floor, limits.ceiling),
+    minIntervalMs: options.minIntervalMs,
+    family: { ...memory.family, dayStartMs: null },
+    guard: { ...memory.guard, slower: 0 },
+    marks: undefined,
+    markPeriod: undefined,
+    lateMs: 0,
+    hotUntilMs: 0,
+    extraPagesPerDay: 0,
   }
   const recent = { ...emptyRecent(), credit: { profile: [1], mean: [1] } }
   const instants: number[] = []
