@@ -14,6 +14,7 @@ import {
 import type { BudgetDay, BudgetView } from '../schedule/schedule.ts'
 import type { DayUse } from '../store/ledger/day-use.ts'
 import type { GrantStore } from '../store/ledger/grant.ts'
+import { budgetHoldMsMax } from '../store/ledger/hold.ts'
 import type { Ledger, Reservation, TakenUnits } from '../store/ledger/ledger.ts'
 import type { Logger } from '../telemetry/log.ts'
 
@@ -90,6 +91,8 @@ export class GrantedBudget {
   readonly #store: GrantStore
   #grant: Grant | undefined
   #byConfig = false
+  /** In a row. */
+  #refusals = 0
 
   constructor(deps: GrantedBudgetDeps, store: GrantStore) {
     this.#deps = deps
@@ -141,6 +144,20 @@ export class GrantedBudget {
     const budget = this.#byConfig ? { ...configured, unitsPerDay: granted.unitsPerDay } : granted
     if (configured.unitsLeft === 0) return { ...known, budget, shown: budget, used, byPurpose }
     return { ...known, budget, shown: granted, used: apiDay.used, byPurpose: apiDay.byPurpose }
+  }
+
+  /** The API granted a call, for whatever page. */
+  noteAnswer(): void {
+    this.#refusals = 0
+  }
+
+  /**
+   * How long nobody calls after a refusal that names this wait. An API may name the same one until its reset, however far that is:
+   * refusals in a row are tried again less and less often, as rarely as one that names no wait.
+   */
+  holdAfter(askedMs: number): number {
+    this.#refusals += 1
+    return Math.max(askedMs, Math.min(refusalMs * 2 ** (this.#refusals - 2), budgetHoldMsMax))
   }
 
   /** The API refused a call for the day's budget; `spent` as it was before the call, which cost `cost`. */

@@ -118,6 +118,7 @@ function createPageReader(
       try {
         const answer = await deps.feed.deliveries(page, abort, tally.tokenFingerprint)
         tally.granted = { ...reserved, atMs }
+        deps.granted.noteAnswer()
         return { kind: 'page', page: answer }
       } catch (thrown) {
         if (thrown instanceof FeedError && thrown.code === 'token_changed') return tokenChanged
@@ -221,14 +222,17 @@ async function holdAllReplicas(
   const nowMs = deps.clock.now()
   const limit = error.limit ?? 'minute'
   // Where Redis does not answer, the ledger still keeps the hold for this process.
-  const waitMs = await deps.ledger.hold(limit, error.retryAfterMs)
+  const { retryAfterMs } = error
+  const holdMs =
+    limit === 'minute' || retryAfterMs === undefined ? retryAfterMs : deps.granted.holdAfter(retryAfterMs)
+  const waitMs = await deps.ledger.hold(limit, holdMs)
   deps.metrics.upstreamRateLimited.inc({ source: deps.source, limit })
   deps.log.warn(
     { source: deps.source, limit, waitMs: Math.round(waitMs), reason: error.message },
     'poll.rate_limited',
   )
   if (limit !== 'budget') return
-  await deps.granted.noteRefusal(spentBefore(reserved, pageUnits, nowMs), error.retryAfterMs)
+  await deps.granted.noteRefusal(spentBefore(reserved, pageUnits, nowMs), retryAfterMs)
 }
 
 function count(

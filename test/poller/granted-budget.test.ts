@@ -99,6 +99,7 @@ function rig(
         if (answer.ok) {
           granted.push(clock.nowMs)
           if (readsFeed) await poll()
+          tracked.noteAnswer()
           await tracked.noteGrant({ ...reserved, atMs: clock.nowMs })
           // As every schedule here, half a gap before the end of the day.
           clock.nowMs += Math.max(1_000, (day.endMs - clock.nowMs) / (Math.max(0, unitsLeft - 1) + 0.5))
@@ -112,7 +113,7 @@ function rig(
           }
           const namedS = waitS(answer.retryAfterS)
           await tracked.noteRefusal(before, namedS * 1_000)
-          clock.nowMs += Math.max(1, namedS) * 1_000
+          clock.nowMs += Math.max(1_000, tracked.holdAfter(namedS * 1_000))
         }
       }
     },
@@ -218,6 +219,16 @@ it.each([
     expect(longestGapHours(bridge.granted, goodFromMs)).toBeLessThan(0.9)
     const refusedLater = bridge.refused.filter((atMs) => atMs >= goodFromMs)
     expect(refusedLater.length).toBeLessThanOrEqual(4)
+  },
+)
+
+it.each([60, 600])(
+  'an API whose refusals all name %i s is asked a few times for its next day',
+  async (namedS) => {
+    const bridge = rig({ unitsPerDay: 48, resets: 'UTC' }, 'Asia/Tehran', { waitS: () => namedS })
+    await bridge.run(startMs + 4 * 24 * hourMs)
+    expect(bridge.refused.length).toBeLessThan(4 * 24)
+    expect(bridge.granted.length).toBeGreaterThan(4 * 48 - 10)
   },
 )
 

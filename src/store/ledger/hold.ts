@@ -12,6 +12,6 @@ export function holdMs(limit: ApiLimit, askedMs: number | undefined, untilResetM
 }
 
 const minuteHoldMs = 60_000
-const budgetHoldMsMax = 3_600_000
+export const budgetHoldMsMax = 3_600_000
 const holdMsMin = 1_000
 const holdJitterMs = 500
