@@ -169,8 +169,9 @@ export class GrantedBudget {
     const retryAfterMs = (askedMs ?? 0) > waits.apiHold.maxMs ? undefined : askedMs
     const { ledger, budgetDay, unitsPerDay } = this.#deps
     const { atMs, unitsUsed, apiDayUsed = 0 } = spent
-    // When Redis does not answer, the API's own day is not known.
-    const known = await ledger.apiDay().catch(() => undefined)
+    // When Redis does not answer, the API's own day is not known: the next refusal teaches all of it.
+    const known = await ledger.apiDay().catch(() => null)
+    if (known === null) return
     const apiDay = known && { ...known, used: apiDayUsed }
     const named =
       retryAfterMs === undefined

@@ -25,7 +25,7 @@ const startMs = Date.UTC(2026, 10, 20, 21)
 function rig(
   api: { unitsPerDay: number; resets: 'UTC' | 'Asia/Tehran' },
   timeZone: string,
-  { fromMs = startMs, readsFeed = false, waitS = (leftS: number) => leftS } = {},
+  { fromMs = startMs, readsFeed = false, waitS = (leftS: number) => leftS, awayAt = 0 } = {},
 ) {
   /** By how much the API's clock is ahead. */
   let aheadMs = 0
@@ -45,9 +45,20 @@ function rig(
   })
   const log = captureLog()
   const metrics = createMetrics({ version: 'test', node: process.version })
+  let isAway = false
+  const unlessAway =
+    <A extends unknown[], R>(ask: (...args: A) => Promise<R>) =>
+    async (...args: A) =>
+      isAway ? Promise.reject<R>(new Error('Redis is away')) : ask(...args)
+  const reached = {
+    used: ledger.used,
+    usedSince: unlessAway(ledger.usedSince),
+    apiDay: unlessAway(ledger.apiDay),
+    countApiDay: unlessAway(ledger.countApiDay),
+  }
   const open = () =>
     new GrantedBudget(
-      { ...common, ledger, budgetDay: dayOf, clock, log: log.log, unitsPerDay },
+      { ...common, ledger: reached, budgetDay: dayOf, clock, log: log.log, unitsPerDay },
       createGrantStore(common),
     )
   let limits = createLimits({
@@ -112,7 +123,9 @@ function rig(
             ...(apiDayUsed === undefined ? {} : { apiDayUsed: apiDayUsed - 1 }),
           }
           const namedS = waitS(answer.retryAfterS)
+          isAway = refused.length === awayAt
           await tracked.noteRefusal(before, namedS * 1_000)
+          isAway = false
           clock.nowMs += Math.max(1_000, tracked.holdAfter(namedS * 1_000))
         }
       }
@@ -221,6 +234,13 @@ it.each([
     expect(refusedLater.length).toBeLessThanOrEqual(4)
   },
 )
+
+it('what is known of an API is kept where Redis is away while it refuses', async () => {
+  const bridge = rig({ unitsPerDay: 48, resets: 'UTC' }, 'Asia/Tehran', { awayAt: 3 })
+  await bridge.run(startMs + 5 * 24 * hourMs)
+  expect(bridge.refused.length).toBeGreaterThan(3)
+  expect(longestGapHours(bridge.granted, Date.UTC(2026, 10, 22))).toBeLessThan(0.8)
+})
 
 it.each([60, 600])(
   'an API whose refusals all name %i s is asked a few times for its next day',
