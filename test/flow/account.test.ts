@@ -1,8 +1,9 @@
-import { expect, it } from 'vitest'
+import { expect } from 'vitest'
 import { startApp } from '../support/app.ts'
 import { api, metric } from '../support/bridge.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { it } from '../support/side-by-side.ts'
 import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -35,7 +36,7 @@ it('two sources of one account spend its budget once, and each has its part of i
       await metric(url, `alert_bridge_budget_units_total{source="${name}",purpose="poll"}`),
     ).toBeGreaterThan(2)
   for (const { budget } of await sources()) expect(budget).toMatchObject({ unitsUsed: 12, unitsPerDay: 12 })
-}, 30_000)
+})
 
 it('a source with a learned pace leaves a fixed one of its account the polls that it needs', async () => {
   const sandbox = await startSandbox({ tokens: [{ value: 'one' }, { value: 'two' }] })
@@ -66,7 +67,7 @@ it('a source with a learned pace leaves a fixed one of its account the polls tha
   expect(fixedMs).toBeLessThan(62_000)
   // The 1,440 polls of a day that the other needs are more than the units: for this one there is a twentieth of an equal part.
   expect(learnedMs).toBeGreaterThan(20 * 60_000)
-}, 30_000)
+})
 
 it('a source with a fixed pace looks for late rows only with units that a learned one of its account needs not', async () => {
   const tokens = ['alone', 'fixed', 'learned'].map((value) => ({ value }))
@@ -92,7 +93,7 @@ it('a source with a fixed pace looks for late rows only with units that a learne
     await until(`${name} has polled`, async () => (await units(name, 'poll')) > 0)
   await until('the one that is alone has looked', async () => (await units('alone', 'sweep')) > 0)
   expect(await units('fixed', 'sweep')).toBe(0)
-}, 30_000)
+})
 
 it('a backlog of one source leaves a fixed pace of its account the polls that it needs until the reset', async () => {
   const tokens = ['fixed', 'learned'].map((value) => ({ value }))
@@ -125,7 +126,7 @@ it('a backlog of one source leaves a fixed pace of its account the polls that it
   const older = sandbox.requests.filter(({ page }) => (page ?? 1) > 1).length
   expect(older).toBeGreaterThan(2)
   expect(older).toBeLessThanOrEqual(6)
-}, 30_000)
+})
 
 it('paces that only together need more units than their account has are told of', async () => {
   const sandbox = await startSandbox({ tokens: [{ value: 'one' }, { value: 'two' }] })
@@ -146,7 +147,7 @@ it('paces that only together need more units than their account has are told of'
   await until('both have polled', async () => (await sources()).every(({ budget }) => budget !== null))
   for (const { budget } of await sources())
     expect(budget?.tooThin).toEqual([expect.stringContaining('they last for 16h 40m of each day')])
-}, 30_000)
+})
 
 it('two tokens of one account that share no ledger are told of, with what to set', async () => {
   const sandbox = await startSandbox({ tokens: [{ value: 'one' }, { value: 'two' }], history: 5 })
@@ -170,4 +171,4 @@ it('two tokens of one account that share no ledger are told of, with what to set
   expect(
     lines.filter(({ level, msg }) => level === 'warn' && /same alerts as/.test(String(msg))),
   ).not.toEqual([])
-}, 30_000)
+})

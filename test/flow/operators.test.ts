@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import type { StatusView } from '../../src/admin/views/status-view.ts'
 import type { LoadedConfig } from '../../src/config/load.ts'
 import type { InjectedFault } from '../../src/sandbox/sandbox.ts'
@@ -9,6 +9,7 @@ import { letPass, passingClock } from '../support/clock.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { it } from '../support/side-by-side.ts'
 import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -43,7 +44,7 @@ it('operators are notified once when a sink fails, once when it recovers, and ne
   )
   expect(desk.requests).toHaveLength(2)
   expect(idsOf(sick.requests).filter((id) => id.startsWith('alert-bridge.'))).toEqual([])
-}, 60_000)
+})
 
 it('no silence or route decides where a notice goes, and neither page nor preview nor explanation says that one would', async () => {
   const sandbox = await startSandbox()
@@ -73,7 +74,7 @@ it('no silence or route decides where a notice goes, and neither page nor previe
     409,
     expect.objectContaining({ detail: expect.stringMatching(/is a notice .* operators/) }),
   ])
-}, 60_000)
+})
 
 it('operators get one notice of many dead letters, and one of a source that a person must mend', async () => {
   const sandbox = await startSandbox()
@@ -91,35 +92,31 @@ it('operators get one notice of many dead letters, and one of a source that a pe
   await desk.received(2, 30_000)
   expect(noticeOf(desk.requests[1])).toMatchObject({ kind: 'bridge.source_stopped' })
   expect(desk.requests).toHaveLength(2)
-}, 80_000)
+})
 
-it.each([
+it.for([
   ['a restart', false],
   ['a stop that is longer than breakers are stored', true],
-])(
-  'a recovery that %s falls into is told, and so is the next outage',
-  async (_what, forgets) => {
-    const sandbox = await startSandbox()
-    const sick = await startWebhookReceiver({ answer: { status: 503 } })
-    const desk = await startWebhookReceiver()
-    const prefix = freshPrefix()
-    const sinks = { sick: sick.url, desk: desk.url }
-    const text = configText(`{ main: ${sourceText(sandbox.url)} }`, sinks, prefix)
-    const first = await startApp(text, quick)
-    sandbox.fireMany(8)
-    await desk.received(1, 15_000)
-    await first.app.stop()
-    if (forgets) expect(await redis.client().del(breakerKey(prefix, 'sick'))).toBe(1)
-    sick.answerWith({ status: 204 })
-    await startApp(text, quick)
-    await desk.received(2, 20_000)
-    sick.answerWith({ status: 503 })
-    sandbox.fireMany(8)
-    await desk.received(3, 15_000)
-    expect(kindsOf(desk)).toEqual(['bridge.sink_down', 'bridge.sink_up', 'bridge.sink_down'])
-  },
-  60_000,
-)
+])('a recovery that %s falls into is told, and so is the next outage', async ([_what, forgets]) => {
+  const sandbox = await startSandbox()
+  const sick = await startWebhookReceiver({ answer: { status: 503 } })
+  const desk = await startWebhookReceiver()
+  const prefix = freshPrefix()
+  const sinks = { sick: sick.url, desk: desk.url }
+  const text = configText(`{ main: ${sourceText(sandbox.url)} }`, sinks, prefix)
+  const first = await startApp(text, quick)
+  sandbox.fireMany(8)
+  await desk.received(1, 15_000)
+  await first.app.stop()
+  if (forgets) expect(await redis.client().del(breakerKey(prefix, 'sick'))).toBe(1)
+  sick.answerWith({ status: 204 })
+  await startApp(text, quick)
+  await desk.received(2, 20_000)
+  sick.answerWith({ status: 503 })
+  sandbox.fireMany(8)
+  await desk.received(3, 15_000)
+  expect(kindsOf(desk)).toEqual(['bridge.sink_down', 'bridge.sink_up', 'bridge.sink_down'])
+})
 
 it('a sink that comes and goes is told of once, and its recovery once it stays', async () => {
   const sandbox = await startSandbox()
@@ -142,7 +139,7 @@ it('a sink that comes and goes is told of once, and its recovery once it stays',
   sick.answerWith({ status: 204 })
   await desk.received(2, 20_000)
   expect(kindsOf(desk)).toEqual(['bridge.sink_down', 'bridge.sink_up'])
-}, 90_000)
+})
 
 it('a sink that one replica of two cannot reach is told of once, whatever the other delivers', async () => {
   const sandbox = await startSandbox()
@@ -234,7 +231,7 @@ const wrongForGood = {
   down: [{ kind: 'status', status: 500 }, /500/],
 } as const satisfies Record<string, readonly [InjectedFault, RegExp]>
 
-it('operators are notified once of rows that could not be read, and of a feed that fails for good', {
+test('operators are notified once of rows that could not be read, and of a feed that fails for good', {
   timeout: long ? 1_200_000 : 60_000,
 }, async () => {
   const row = failureRow('It answers wrongly for good')
