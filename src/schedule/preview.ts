@@ -8,11 +8,12 @@ import { type MarkPlan, planMarks } from './marks/pattern.ts'
 import { findMarkPeriod, type MarkPeriod, type MarksLeft, whyMarksAreLeft } from './marks/phase.ts'
 import { emptyMemory, type Memory, readMemory } from './memory.ts'
 import { buysMarks, keptScale, spansOf } from './pace/decide.ts'
-import { mixedPace, wholeDay } from './pace/family.ts'
+import { isWorthwhile, knownScore, mixedPace, wholeDay } from './pace/family.ts'
+import { fewDay, fewStepMs, fewUnits, pacedInstants } from './pace/few.ts'
 import { floorOf, tightFloor } from './pace/guard.ts'
-import { clamp, limitsFor, type PaceLimits, respond } from './pace/solve.ts'
+import { clamp, hasUsualLongest, limitsFor, type PaceLimits, respond } from './pace/solve.ts'
 import type { AnnouncedView, BudgetDay, ScheduleOptions } from './schedule.ts'
-import { type Lags, type MarkWait, rememberWaits } from './simulate.ts'
+import { type Lags, rememberWaits, type Wait, waitOfShare, waitsUntil } from './simulate.ts'
 
 /** The plan of the hours to come as the profile has it: without recent events, which nobody can know of yet. */
 export interface Preview {
@@ -53,8 +54,8 @@ interface Step {
   readonly alerts: number
   readonly polls: number
   readonly lagSeconds: number
-  /** Where polls go on marks, not all alerts of a step wait equally long. */
-  readonly waits?: readonly MarkWait[]
+  /** Where polls go on marks or are few, not all alerts of a step wait equally long. */
+  readonly waits?: readonly Wait[]
 }
 
 /** The plan of so many hours from `nowMs` on, by hours of the clock. */
@@ -64,10 +65,10 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
   const { marksLeft, ...onMarks } = marksOf(memory, options)
   const endMs = nowMs + hours * hourMs
   const steps: Step[] = []
-  const waitsOf = rememberWaits(memory.phase)
+  const planned = { ...onMarks, ...rememberDays(memory, options) }
   for (let at = nowMs; at < endMs; ) {
     const day = budgetDay(at, options)
-    for (const step of stepsOf(memory, options, day, onMarks, waitsOf))
+    for (const step of stepsOf(memory, options, day, planned))
       if (step.atMs + step.seconds * 1_000 > at && step.atMs < endMs) steps.push(step)
     at = day.endMs
   }
@@ -78,7 +79,7 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
   const even = 86_400 / unitsPerDay
   const fastestSeconds = options.minIntervalMs / 1_000
   const lagSeconds = total((step) => step.alerts * step.lagSeconds) / alerts
-  const rank = (share: number) => percentile(steps, share * alerts)
+  const rank = (share: number) => waitOfShare(share * alerts, steps)
   return {
     hours: byHour(steps, hourStartMs(nowMs, options), nowMs, endMs),
     lagSeconds,
@@ -100,30 +101,6 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
   }
 }
 
-/** The wait that so many of the expected alerts do not exceed, by halving. */
-function percentile(steps: readonly Step[], alerts: number): number {
-  const alike = new Map<readonly MarkWait[], number>()
-  const waits: { alerts: number; from: number; span: number }[] = []
-  for (const { waits: onMarks, alerts: some, lagSeconds } of steps)
-    if (onMarks) alike.set(onMarks, (alike.get(onMarks) ?? 0) + some)
-    else waits.push({ alerts: some, from: 0, span: 2 * lagSeconds })
-  for (const [each, some] of alike)
-    for (const { share, leastSeconds, seconds } of each)
-      waits.push({ alerts: share * some, from: leastSeconds, span: 2 * (seconds - leastSeconds) })
-  let low = 0
-  let high = waits.reduce((most, { from, span }) => Math.max(most, from + span), 0)
-  for (let round = 0; round < 24; round++) {
-    const wait = (low + high) / 2
-    const within = waits.reduce(
-      (sum, { alerts: some, from, span }) => sum + some * clamp((wait - from) / Math.max(1e-9, span), 0, 1),
-      0,
-    )
-    if (within < alerts) low = wait
-    else high = wait
-  }
-  return high
-}
-
 type OnMarks = Pick<Preview, 'marks' | 'markPeriod'>
 
 /** The marks that a schedule with this memory goes on, and why it leaves those that it knows. */
@@ -139,20 +116,23 @@ function marksOf(memory: Memory, options: ScheduleOptions): OnMarks & Pick<Previ
   return marksLeft === undefined ? { marks, markPeriod, marksLeft } : { ...none, marksLeft }
 }
 
+/** What days that are alike have in common. */
+function rememberDays(memory: Memory, options: ScheduleOptions) {
+  return { waitsOf: rememberWaits(memory.phase), fewOf: rememberFew(memory, options) }
+}
+
 /** A whole day from its start, as it would be planned before anything of it is known. */
 function stepsOf(
   memory: Memory,
   options: ScheduleOptions,
   day: BudgetDay,
-  { marks, markPeriod }: OnMarks,
-  waitsOf: ReturnType<typeof rememberWaits>,
+  { marks, markPeriod, waitsOf, fewOf }: OnMarks & ReturnType<typeof rememberDays>,
 ): Step[] {
   const { unitsPerDay } = options
   const { paces, limits } = wholeDay(memory.profile, memory.family, options, day, unitsPerDay, true)
-  if (memory.announced.follows && options.everyMs === undefined) {
-    const forecast = forecastBudgetDay(memory.profile, day, options)
+  const forecast = forecastBudgetDay(memory.profile, day, options)
+  if (memory.announced.follows && options.everyMs === undefined)
     return previewFollowing(memory.announced, forecast, unitsPerDay, limits)
-  }
   const { outlook } = paces
   const halves = halfHoursOf(outlook.seconds, mixedPace(memory.family, paces))
   const demands = halves.flatMap((half) => half.demands)
@@ -160,6 +140,7 @@ function stepsOf(
   const guarded = clamp(slowest, limits.floor, limits.ceiling)
   let atMs = day.startMs
   let unitsLeft = unitsPerDay
+  const few = fewOf?.(forecast, guarded)
   let half = planHalf(0, atMs)
   return Array.from(demands, (demand, span) => {
     const seconds = outlook.seconds[span] ?? 0
@@ -167,6 +148,10 @@ function stepsOf(
     atMs += seconds * 1_000
     if (options.everyMs !== undefined)
       return { ...from, ...atFixedPace(from, options.everyMs, day, unitsPerDay) }
+    if (few) {
+      const polls = few.filter((at) => at >= from.atMs && at < atMs).length
+      return { ...from, polls, ...inMean(waitsUntil(few, day, from.atMs, atMs)) }
+    }
     if (span > 0 && span % stepsPerHalfHour === 0) half = planHalf(span, from.atMs)
     const { bounds, onMarks, response, scale } = half
     const wish = scale * demand
@@ -179,12 +164,7 @@ function stepsOf(
     // The guard allows no longer gaps than this once many alerts between marks have waited for long.
     const longestSeconds = 1 / Math.max(bounds.floor, tightFloor * paces.evenPace)
     const waits = waitsOf(onMarks, { wish: wish * 60, pace, longestSeconds })
-    return {
-      ...from,
-      polls,
-      waits,
-      lagSeconds: waits.reduce((sum, each) => sum + each.share * each.seconds, 0),
-    }
+    return { ...from, polls, ...inMean(waits) }
   })
 
   /** The steps of half an hour; as at each decision, those to come are taken whole. */
@@ -243,6 +223,29 @@ function previewFollowing(
     const atMs = startMs + span * stepSeconds * 1_000
     return { atMs, seconds, polls: spans.pollsOf(span, scale), ...followedIn(view, scale, atMs) }
   })
+}
+
+function inMean(waits: readonly Wait[]): Pick<Step, 'waits' | 'lagSeconds'> {
+  return { waits, lagSeconds: waits.reduce((sum, { share, seconds }) => sum + share * seconds, 0) }
+}
+
+/** When the polls of a day come that has only a few; undefined where it has more, or a pace that the config names. */
+function rememberFew(memory: Memory, options: ScheduleOptions) {
+  const { unitsPerDay, everyMs } = options
+  if (unitsPerDay > fewUnits || everyMs !== undefined || !hasUsualLongest(options)) return undefined
+  const known = new Map<string, readonly number[]>()
+  return (forecast: DayForecast, floor: number): readonly number[] => {
+    const { day, rates } = forecast
+    const alike = rates.join()
+    const offsets = known.get(alike) ?? instantsOf(forecast, floor).map((at) => at - day.startMs)
+    known.set(alike, offsets)
+    return offsets.map((each) => day.startMs + each)
+  }
+  function instantsOf(forecast: DayForecast, floor: number): readonly number[] {
+    const few = fewDay(forecast, unitsPerDay, Math.floor(1_000 / floor / fewStepMs) * fewStepMs)
+    const paced = pacedInstants(memory, few, options)
+    return isWorthwhile(knownScore(memory.few, few, paced)) ? few.chosen : paced
+  }
 }
 
 /** A fixed pace goes on until the units are spent; then alerts wait for the reset. */

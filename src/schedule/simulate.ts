@@ -3,7 +3,7 @@ import { type MarkPattern, type MarkPlan, pollsInSlot } from './marks/pattern.ts
 import type { Phase } from './marks/phase.ts'
 import { visitsOf, waitsOnMarks } from './pace/guard.ts'
 import { clamp } from './pace/solve.ts'
-import type { Schedule, ScheduleOptions } from './schedule.ts'
+import type { BudgetDay, Schedule, ScheduleOptions } from './schedule.ts'
 
 /** What a schedule would have done with a history. Lags in milliseconds, in the order of the alerts. */
 interface Simulation {
@@ -147,7 +147,7 @@ export function smallestBudget(
 const quartersMs = [125, 375, 625, 875]
 
 /** A share of the alerts, and what these wait at least and on average. */
-export interface MarkWait {
+export interface Wait {
   readonly share: number
   readonly leastSeconds: number
   readonly seconds: number
@@ -161,7 +161,7 @@ function waitsOfFirings(
   plan: MarkPattern,
   phase: Phase,
   { wish, pace, longestSeconds }: { wish: number; pace: number; longestSeconds: number },
-): MarkWait[] {
+): Wait[] {
   const visits = visitsOf(plan, 300 * pace)
   const total = phase.seconds.reduce((sum, count) => sum + count, 0)
   const most = (slot: number) => pollsInSlot(plan, slot, wish)
@@ -199,11 +199,61 @@ function waitsOfFirings(
 
 /** Paces that are within 3 % of each other count as one, so that steps which are alike share their waits. */
 export function rememberWaits(phase: Phase) {
-  const known = new Map<string, readonly MarkWait[]>()
-  return (plan: MarkPlan, paced: Parameters<typeof waitsOfFirings>[2]): readonly MarkWait[] => {
+  const known = new Map<string, readonly Wait[]>()
+  return (plan: MarkPlan, paced: Parameters<typeof waitsOfFirings>[2]): readonly Wait[] => {
     const key = [paced.pace, paced.longestSeconds].map((each) => Math.round(20 * Math.log2(each))).join()
     const waits = known.get(key) ?? waitsOfFirings(plan, phase, paced)
     known.set(key, waits)
     return waits
   }
+}
+
+/** What alerts that fire at any time of a part of a day wait for the next of these instants, which come every day; ascending. */
+export function waitsUntil(
+  instants: readonly number[],
+  { startMs, endMs }: BudgetDay,
+  fromMs: number,
+  toMs: number,
+): Wait[] {
+  const waits: Wait[] = []
+  for (let at = fromMs; at < toMs; ) {
+    const nextMs = instants.find((each) => each > at) ?? (instants[0] ?? startMs) + endMs - startMs
+    const untilMs = Math.min(toMs, nextMs)
+    const share = (untilMs - at) / (toMs - fromMs)
+    const [leastSeconds, seconds] = [(nextMs - untilMs) / 1_000, (nextMs - (at + untilMs) / 2) / 1_000]
+    waits.push({ share, leastSeconds, seconds })
+    at = untilMs
+  }
+  return waits
+}
+
+/** The wait that so many of the expected alerts do not exceed, by halving. */
+export function waitOfShare(
+  alerts: number,
+  steps: readonly {
+    readonly alerts: number
+    readonly lagSeconds: number
+    readonly waits?: readonly Wait[]
+  }[],
+): number {
+  const alike = new Map<readonly Wait[], number>()
+  const waits: { alerts: number; from: number; span: number }[] = []
+  for (const { waits: each, alerts: some, lagSeconds } of steps)
+    if (each) alike.set(each, (alike.get(each) ?? 0) + some)
+    else waits.push({ alerts: some, from: 0, span: 2 * lagSeconds })
+  for (const [parts, some] of alike)
+    for (const { share, leastSeconds, seconds } of parts)
+      waits.push({ alerts: share * some, from: leastSeconds, span: 2 * (seconds - leastSeconds) })
+  let low = 0
+  let high = waits.reduce((most, { from, span }) => Math.max(most, from + span), 0)
+  for (let round = 0; round < 24; round++) {
+    const wait = (low + high) / 2
+    const within = waits.reduce(
+      (sum, { alerts: some, from, span }) => sum + some * clamp((wait - from) / Math.max(1e-9, span), 0, 1),
+      0,
+    )
+    if (within < alerts) low = wait
+    else high = wait
+  }
+  return high
 }

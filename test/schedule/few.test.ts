@@ -4,6 +4,7 @@ import { forecastBudgetDay } from '../../src/schedule/forecast/outlook.ts'
 import { emptyProfile } from '../../src/schedule/forecast/profile.ts'
 import { fewDay, restOfFew } from '../../src/schedule/pace/few.ts'
 import { keptShareMin } from '../../src/schedule/pace/guard.ts'
+import { previewPlan } from '../../src/schedule/preview.ts'
 import { evenLags, simulate, summarizeLags } from '../../src/schedule/simulate.ts'
 import { benchOptions } from '../bench/compare.ts'
 import { benchStartMs } from '../bench/traces.ts'
@@ -75,6 +76,31 @@ it.each([
     0.45,
   ],
 ])('a session %s', (_, { units, hour, minutes }, most) => {
+  const { options, times, lagsMs } = polled(units, hour, minutes)
+  const laterOf = (lags: Float64Array) => summarizeLags(lags.subarray(7 * 40)).mean
+  expect(laterOf(lagsMs)).toBeLessThan(most * laterOf(evenLags(times, options)))
+})
+
+it.each([
+  [5, 0],
+  [24, 0],
+  [24, 23],
+])('%i polls and what alerts of the hour from %i:00 wait for them are drawn as they come', (units, hour) => {
+  const { options, lagsMs, polls, schedule } = polled(units, hour, 60)
+  const fromMs = benchStartMs + 11 * day.endMs
+  const { hours, lag } = previewPlan(options, schedule.snapshot(), fromMs, 24)
+  const { mean, p95 } = summarizeLags(lagsMs.subarray(7 * 40))
+  expect(lag.mean / mean).toBeCloseTo(1, 0.8)
+  expect(lag.p95 / p95).toBeCloseTo(1, 0.8)
+  const drawn = hours.map(({ startMs, polls: some }) => {
+    const ofHour = polls.filter((at) => at >= startMs && at < startMs + hourMs)
+    return Math.abs(some - ofHour.length)
+  })
+  expect(drawn.reduce((sum, each) => sum + each, 0)).toBeLessThanOrEqual(0.2 * 2 * units)
+})
+
+/** Forty alerts a day in one session, twelve days. */
+function polled(units: number, hour: number, minutes: number) {
   const options = benchOptions(units)
   const times = Array.from({ length: 12 * 40 }, (_, at) => {
     const place = ((at % 40) + ((at * 7_919) % 15_000) / 15_000) / 40
@@ -82,7 +108,6 @@ it.each([
       benchStartMs + Math.floor(at / 40) * day.endMs + hour * hourMs + Math.floor(place * minutes * 60_000)
     )
   })
-  const laterOf = (lags: Float64Array) => summarizeLags(lags.subarray(7 * 40)).mean
-  const { lagsMs } = simulate(times, createSchedule(options, undefined), options)
-  expect(laterOf(lagsMs)).toBeLessThan(most * laterOf(evenLags(times, options)))
-})
+  const schedule = createSchedule(options, undefined)
+  return { options, times, schedule, ...simulate(times, schedule, options) }
+}

@@ -1,5 +1,12 @@
-import { emptyRecent, forecastBudgetDay, type Outlook, outlookAt, spanAt } from '../forecast/outlook.ts'
-import type { Profile } from '../forecast/profile.ts'
+import {
+  type DayForecast,
+  emptyRecent,
+  forecastBudgetDay,
+  type Outlook,
+  outlookAt,
+  spanAt,
+} from '../forecast/outlook.ts'
+import { binMs, type Profile } from '../forecast/profile.ts'
 import type { BudgetDay, BudgetView, ScheduleOptions } from '../schedule.ts'
 import { clamp, limitsFor, type PaceLimits, solveScale } from './solve.ts'
 
@@ -181,19 +188,36 @@ export interface FewScore {
   paced: number
 }
 
-/** Counts events of a day for its chosen instants, for even ones and for those by the pace. */
+interface ScoredDay {
+  readonly forecast: Pick<DayForecast, 'day' | 'rates'>
+  readonly chosen: readonly number[]
+  readonly even: readonly number[]
+}
+
+/** Counts events of a day, each as so many, for its chosen instants, for even ones and for those by the pace. */
 export function scoreFew(
   score: FewScore,
-  few: { forecast: { day: BudgetDay }; chosen: readonly number[]; even: readonly number[] },
+  few: ScoredDay,
   paced: readonly number[],
   events: readonly number[],
+  weight = 1,
 ): void {
   const { startMs, endMs } = few.forecast.day
   for (const at of events) {
-    score.chosen += waitFor(few.chosen, endMs - startMs, at)
-    score.even += waitFor(few.even, endMs - startMs, at)
-    score.paced += waitFor(paced, endMs - startMs, at)
+    score.chosen += weight * waitFor(few.chosen, endMs - startMs, at)
+    score.even += weight * waitFor(few.even, endMs - startMs, at)
+    score.paced += weight * waitFor(paced, endMs - startMs, at)
   }
+}
+
+/** The score of the days that are behind, or what is expected of it where none had so few units. */
+export function knownScore(known: FewScore, few: ScoredDay, paced: readonly number[]): FewScore {
+  if (known.even > 0) return known
+  const expected = { ...known }
+  const { day, rates } = few.forecast
+  for (const [step, rate] of rates.entries())
+    scoreFew(expected, few, paced, [day.startMs + (step + 0.5) * binMs], rate)
+  return expected
 }
 
 /** Earlier days count less from now on. */
