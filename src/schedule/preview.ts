@@ -23,8 +23,8 @@ export interface Preview {
   /** The same with percentiles, in seconds: an alert waits for any part of the gap that it falls into. */
   readonly lag: Lags
   readonly evenLagSeconds: number
-  /** The best that any schedule could reach against even polls, if the profile is right: (∫√λ)² / (T ∫λ). */
-  readonly bestRatio: number
+  /** The best that any pace could reach against even polls, if the profile is right: (∫√λ)² / (T ∫λ). A few polls have no pace. */
+  readonly bestRatio: number | undefined
   readonly alertsPerDay: number
   readonly learnedFrom: number
   readonly slowestSeconds: number
@@ -86,7 +86,7 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
     lag: { mean: lagSeconds, p50: rank(0.5), p95: rank(0.95), p99: rank(0.99) },
     evenLagSeconds: even / 2,
     // Within a step, announced evaluations may do better.
-    bestRatio: Math.min(roots ** 2 / (seconds * alerts), (2 * lagSeconds) / even),
+    bestRatio: planned.fewOf ? undefined : Math.min(roots ** 2 / (seconds * alerts), (2 * lagSeconds) / even),
     alertsPerDay: (alerts / seconds) * 86_400,
     learnedFrom: learnedAlerts(memory.profile),
     slowestSeconds: Math.max(

@@ -85,8 +85,12 @@ function reasons(options: ScheduleOptions, preview: Preview, isKnown: boolean): 
   return [
     learned,
     `${announced?.follows ? 'But for what the API announces, the plan is' : 'The plan is'} a mix of ${mixText(preview.weights)}, weighted by how well each would have done on the past days.`,
-    `Alerts are expected to wait ${formatDuration(lagSeconds * 1_000)}, ${share} % of the ${formatDuration(evenLagSeconds * 1_000)} of evenly spaced polls;`,
-    `for alerts that come in this way no plan could reach less than ${(100 * bestRatio).toFixed(0)} %.`,
+    `Alerts are expected to wait ${formatDuration(lagSeconds * 1_000)}, ${share} % of the ${formatDuration(evenLagSeconds * 1_000)} of evenly spaced polls${bestRatio === undefined ? '.' : ';'}`,
+    ...(bestRatio === undefined
+      ? []
+      : [
+          `for alerts that come in this way no plan could reach less than ${(100 * bestRatio).toFixed(0)} %.`,
+        ]),
     `No gap is longer than ${formatDuration(slowestSeconds * 1_000)} (poll.floor ${options.floor}, poll.maxInterval ${formatDuration(options.maxIntervalMs)}) or shorter than ${formatDuration(fastestSeconds * 1_000)} (poll.minInterval).`,
     `At any time at least about ${100 * keptShareMin} % of what evenly spaced polls of the rest of the day would take is kept for what nobody expects, and released bit by bit until the reset at ${options.resetsAt} (${options.timeZone}).`,
     ...(announced === null ? [] : [printable(announcedText(announced))]),
