@@ -16,6 +16,7 @@ import type { DayUse } from '../store/ledger/day-use.ts'
 import type { GrantStore } from '../store/ledger/grant.ts'
 import { budgetHoldMsMax } from '../store/ledger/hold.ts'
 import type { Ledger, Reservation, TakenUnits } from '../store/ledger/ledger.ts'
+import { resetGuardMs } from '../store/ledger/ledger-days.ts'
 import type { Logger } from '../telemetry/log.ts'
 
 /** The length of the API's own day, which has no time zone. */
@@ -91,8 +92,8 @@ export class GrantedBudget {
   readonly #store: GrantStore
   #grant: Grant | undefined
   #byConfig = false
-  /** In a row. */
-  #refusals = 0
+  /** In a row, and the config's day of the last one. */
+  #refusals = { day: '', count: 0 }
 
   constructor(deps: GrantedBudgetDeps, store: GrantStore) {
     this.#deps = deps
@@ -148,16 +149,22 @@ export class GrantedBudget {
 
   /** The API granted a call, for whatever page. */
   noteAnswer(): void {
-    this.#refusals = 0
+    this.#refusals = { day: '', count: 0 }
   }
 
   /**
    * How long nobody calls after a refusal that names this wait. An API may name the same one until its reset, however far that is:
-   * refusals in a row are tried again less and less often, as rarely as one that names no wait.
+   * refusals in a row are tried again less and less often, as rarely as one that names no wait; but also at the config's reset, and
+   * after the wait that the first one of its day names, since the API's clock may be late.
    */
   holdAfter(askedMs: number): number {
-    this.#refusals += 1
-    return Math.max(askedMs, Math.min(refusalMs * 2 ** (this.#refusals - 2), budgetHoldMsMax))
+    const nowMs = this.#deps.clock.now()
+    const { key, endMs } = this.#deps.budgetDay(nowMs)
+    const isFirst = this.#refusals.day !== key
+    const count = this.#refusals.count + 1
+    this.#refusals = { day: key, count }
+    const rarerMs = Math.min(refusalMs * 2 ** (count - 2), budgetHoldMsMax, endMs + resetGuardMs - nowMs)
+    return isFirst ? askedMs : Math.max(askedMs, rarerMs)
   }
 
   /** The API refused a call for the day's budget; `spent` as it was before the call, which cost `cost`. */

@@ -242,13 +242,23 @@ it('what is known of an API is kept where Redis is away while it refuses', async
   expect(longestGapHours(bridge.granted, Date.UTC(2026, 10, 22))).toBeLessThan(0.8)
 })
 
-it.each([60, 600])(
-  'an API whose refusals all name %i s is asked a few times for its next day',
-  async (namedS) => {
-    const bridge = rig({ unitsPerDay: 48, resets: 'UTC' }, 'Asia/Tehran', { waitS: () => namedS })
+it.each([
+  { namedS: 60, timeZone: 'Asia/Tehran', lateMs: 0 },
+  { namedS: 600, timeZone: 'Asia/Tehran', lateMs: 0 },
+  { namedS: 60, timeZone: 'UTC', lateMs: 3_000 },
+])(
+  'an API $lateMs ms late whose refusals all name $namedS s is asked a few times for its next day, and where it begins in $timeZone',
+  async ({ namedS, timeZone, lateMs }) => {
+    const bridge = rig({ unitsPerDay: 48, resets: 'UTC' }, timeZone, { waitS: () => namedS })
+    bridge.apiIsAhead(-lateMs)
     await bridge.run(startMs + 4 * 24 * hourMs)
-    expect(bridge.refused.length).toBeLessThan(4 * 24)
+    expect(bridge.refused.length).toBeLessThan(4 * 28)
     expect(bridge.granted.length).toBeGreaterThan(4 * 48 - 10)
+    const lagsMs = [1, 2, 3].map((day) => {
+      const resetsAtMs = startMs + (3 + 24 * day) * hourMs
+      return Math.min(...bridge.granted.filter((atMs) => atMs >= resetsAtMs)) - resetsAtMs
+    })
+    if (timeZone === 'UTC') expect(Math.max(...lagsMs)).toBeLessThan(2 * 60_000)
   },
 )
 
