@@ -101,7 +101,8 @@ export const exactResetMs = 2_000
 /** The same of one that is named by a wait: some are rounded, to tens of minutes or to minutes. */
 export const namedResetMs = (waitMs: number): number =>
   [resetToleranceMs, 60_000].find((ms) => waitMs % ms === 0) ?? exactResetMs
-const trialBeforeMs = 5 * 60_000
+/** Before each reset that is taken for the same: a call that is granted after it would seem to be beyond what the API grants. */
+const trialBeforeMs = resetToleranceMs + 60_000
 /** Refusals that are further apart have nothing to do with each other. */
 const repeatMs = 28 * dayMs
 /** Sizes that differ by more than this share are different ones; two of them say that another program spends of the account. */
@@ -204,9 +205,8 @@ export function budgetInForce(
   if (left > 0) return { ...view, unitsPerDay, unitsLeft: left + (isLater ? 1 : 0) }
   const spent = { ...view, unitsPerDay, unitsLeft: 0 }
   if (view.unitsLeft === 0 || !isLater) return spent
-  const trialAtMs = view.day.endMs - trialBeforeMs
   // Beyond it are calls of others, or one that failed and taught nothing.
-  return { ...spent, trialAtMs: left < 0 ? trialAtMs : Math.max(nowMs, trialAtMs) }
+  return { ...spent, trialAtMs: Math.max(left < 0 ? 0 : nowMs, view.day.endMs - trialBeforeMs) }
 }
 
 /** The grant after a call was granted: undefined once it is disproved. */

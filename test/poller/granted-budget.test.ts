@@ -217,7 +217,7 @@ it.each([
 it.each([
   { rounded: 'down', stepS: 60, lateMs: 0 },
   { rounded: 'down', stepS: 600, lateMs: 0 },
-  { rounded: 'up', stepS: 600, lateMs: 0 },
+  { rounded: 'up', stepS: 600, lateMs: -400_000 },
   { rounded: 'down', stepS: 1, lateMs: 4_000 },
 ])(
   'an API $lateMs ms late that names waits of whole $stepS s, rounded $rounded, refuses one call a day',
