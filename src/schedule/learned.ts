@@ -18,7 +18,7 @@ import {
 } from './marks/phase.ts'
 import { emptyMemory, type Memory, nextAfter, readMemory, saveMemory } from './memory.ts'
 import { type DecisionState, decide, savedByMarks } from './pace/decide.ts'
-import { beginDay, isWorthwhile, pacesOf } from './pace/family.ts'
+import { beginDay, judgeFew, pacesOf } from './pace/family.ts'
 import { type FewDay, fewDay, fewStepMs, fewUnits, restOfFew } from './pace/few.ts'
 import { floorOf, noteSpent, noteUnits } from './pace/guard.ts'
 import { hasUsualLongest, limitsFor } from './pace/solve.ts'
@@ -77,6 +77,7 @@ class LearnedSchedule implements Schedule {
     if (dateChanged || profileChanged) this.#forecast = undefined
     if (useLearned(this.#memory.announced, poll.atMs)) this.#evaluations = undefined
     if (poll.firedAtMs.length > 0) this.#lookForMarks()
+    else if (poll.ok) judgeFew(this.#memory.few)
   }
 
   next(nowMs: number, budget: BudgetView): Decision {
@@ -106,7 +107,7 @@ class LearnedSchedule implements Schedule {
     const longestMs = Math.floor(1_000 / floor / fewStepMs) * fewStepMs
     const few = mayChoose ? this.#fewDay(forecast, budget.unitsPerDay, longestMs) : undefined
     this.#expectation = { forecast, paces, few }
-    const chosen = few && isWorthwhile(memory.few) ? this.#planFew(few, lastAtMs, budget) : undefined
+    const chosen = few && memory.few.isChosen ? this.#planFew(few, lastAtMs, budget) : undefined
     if (chosen && memory.hotUntilMs <= fromMs) return chosen
     const moment: DecisionState = {
       ...{ paces, budget, limits, floor, lastAtMs },

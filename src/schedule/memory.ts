@@ -10,7 +10,7 @@ import {
   secondsPerFive,
   waitGainMax,
 } from './marks/phase.ts'
-import { emptyFamily, type Family, type FewScore, policyNames } from './pace/family.ts'
+import { emptyFamily, emptyFewScore, type Family, type FewScore, policyNames } from './pace/family.ts'
 import { emptyGuard, type Guard } from './pace/guard.ts'
 import type { Decision, PollReport } from './schedule.ts'
 
@@ -53,7 +53,7 @@ export function emptyMemory(): Memory {
     recent: emptyRecent(),
     family: emptyFamily(),
     guard: emptyGuard(),
-    few: { chosen: 0, even: 0, paced: 0 },
+    few: emptyFewScore(),
     phase: emptyPhase(),
     announced: emptyAnnounced(),
     lockedOn: null,
@@ -276,8 +276,8 @@ const memorySchema = earlierSchema.extend({
     .default(emptyGuard),
   // Earlier versions stored less of it: it is judged anew.
   few: z
-    .object({ chosen: amount, even: amount, paced: amount })
-    .catch(() => ({ chosen: 0, even: 0, paced: 0 })),
+    .object({ chosen: amount, even: amount, paced: amount, isChosen: z.boolean().default(false) })
+    .catch(emptyFewScore),
   attempts: attemptsSchema,
   hotUntilMs: amount,
   extraPages: z.object({ today: amount, average: amount }),

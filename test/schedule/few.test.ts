@@ -5,6 +5,7 @@ import { emptyProfile } from '../../src/schedule/forecast/profile.ts'
 import { fewDay, restOfFew } from '../../src/schedule/pace/few.ts'
 import { keptShareMin } from '../../src/schedule/pace/guard.ts'
 import { previewPlan } from '../../src/schedule/preview.ts'
+import type { Decision } from '../../src/schedule/schedule.ts'
 import { evenLags, simulate, summarizeLags } from '../../src/schedule/simulate.ts'
 import { benchOptions } from '../bench/compare.ts'
 import { benchStartMs } from '../bench/traces.ts'
@@ -66,6 +67,28 @@ it.each([
     expect(at).toBeGreaterThan(rest[index - 1] ?? from)
     expect(at).toBeLessThanOrEqual(day.endMs)
   }
+})
+
+it('chosen instants that are left while alerts come are left after the next poll that finds none', () => {
+  const options = benchOptions(24)
+  const saved = createSchedule(options, undefined).snapshot() as object
+  const next = (score: object, polls: readonly (readonly number[])[]) => {
+    const schedule = createSchedule(options, { ...saved, few: score })
+    let decision: Decision | undefined
+    for (const [at, fired] of polls.entries()) {
+      const atMs = (7 + at) * hourMs
+      const firedAtMs = fired.map((hour) => hour * hourMs)
+      schedule.observe({ atMs, ok: true, firedAtMs, pages: 1, pagesLeft: 'none' })
+      decision = schedule.next(atMs, { day, unitsPerDay: 24, unitsLeft: 17 - at })
+    }
+    return decision
+  }
+  const few = (even: number) => ({ chosen: 0, even, paced: even })
+  const [hardly, surely, not] = [few(1), few(1e12), few(0)]
+  const session = [[], [7.2, 7.3, 7.4]]
+  expect(next(hardly, session)).toEqual(next(surely, session))
+  expect(next(hardly, session)).not.toEqual(next(not, session))
+  expect(next(hardly, [...session, []])).toEqual(next(not, [...session, []]))
 })
 
 it.each([

@@ -186,6 +186,12 @@ export interface FewScore {
   chosen: number
   even: number
   paced: number
+  /** Polls are at chosen instants. */
+  isChosen: boolean
+}
+
+export function emptyFewScore(): FewScore {
+  return { chosen: 0, even: 0, paced: 0, isChosen: false }
 }
 
 interface ScoredDay {
@@ -225,6 +231,16 @@ export function fadeFewScore(score: FewScore): void {
   score.chosen *= scoreKept
   score.even *= scoreKept
   score.paced *= scoreKept
+  judgeFew(score)
+}
+
+/**
+ * Takes or leaves chosen instants: once a day, and after polls that found nothing. Not between two polls of a session, as the one rule has fewer
+ * units left for its last alerts than the other would have: a quarter of an hour, an hour after the reset, had a p99 of 2.2 to 2.3 of even at 36
+ * units on three of four seeds that way, and has 0.25.
+ */
+export function judgeFew(score: FewScore): void {
+  score.isChosen = isWorthwhile(score)
 }
 
 export function isWorthwhile({ chosen, even, paced }: FewScore): boolean {
