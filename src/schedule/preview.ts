@@ -8,7 +8,7 @@ import { type MarkPlan, planMarks } from './marks/pattern.ts'
 import { findMarkPeriod, type MarkPeriod, type MarksLeft, whyMarksAreLeft } from './marks/phase.ts'
 import { emptyMemory, type Memory, readMemory } from './memory.ts'
 import { buysMarks, keptScale, spansOf } from './pace/decide.ts'
-import { isWorthwhile, knownScore, mixedPace, wholeDay } from './pace/family.ts'
+import { choosesInstants, mixedPace, wholeDay } from './pace/family.ts'
 import { fewDay, fewStepMs, fewUnits, pacedInstants } from './pace/few.ts'
 import { floorOf, tightFloor } from './pace/guard.ts'
 import { clamp, hasUsualLongest, limitsFor, type PaceLimits, respond } from './pace/solve.ts'
@@ -244,7 +244,7 @@ function rememberFew(memory: Memory, options: ScheduleOptions) {
   function instantsOf(forecast: DayForecast, floor: number): readonly number[] {
     const few = fewDay(forecast, unitsPerDay, Math.floor(1_000 / floor / fewStepMs) * fewStepMs)
     const paced = pacedInstants(memory, few, options)
-    return isWorthwhile(knownScore(memory.few, few, paced)) ? few.chosen : paced
+    return choosesInstants(memory.few, few, paced) ? few.chosen : paced
   }
 }
 

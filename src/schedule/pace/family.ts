@@ -216,14 +216,14 @@ export function scoreFew(
   }
 }
 
-/** The score of the days that are behind, or what is expected of it where none had so few units. */
-export function knownScore(known: FewScore, few: ScoredDay, paced: readonly number[]): FewScore {
-  if (known.even > 0) return known
-  const expected = { ...known }
+/** Whether polls are at chosen instants, or would be by what is expected, where no day before had so few units. */
+export function choosesInstants(score: FewScore, few: ScoredDay, paced: readonly number[]): boolean {
+  if (score.even > 0) return score.isChosen
+  const expected = emptyFewScore()
   const { day, rates } = few.forecast
   for (const [step, rate] of rates.entries())
     scoreFew(expected, few, paced, [day.startMs + (step + 0.5) * binMs], rate)
-  return expected
+  return isWorthwhile(expected)
 }
 
 /** Earlier days count less from now on. */
@@ -243,7 +243,7 @@ export function judgeFew(score: FewScore): void {
   score.isChosen = isWorthwhile(score)
 }
 
-export function isWorthwhile({ chosen, even, paced }: FewScore): boolean {
+function isWorthwhile({ chosen, even, paced }: FewScore): boolean {
   return chosen < Math.min(worthwhile * even, paced / worthwhile)
 }
 
