@@ -122,6 +122,12 @@ it.each([
   expect(drawn.reduce((sum, each) => sum + each, 0)).toBeLessThanOrEqual(0.2 * 2 * units)
 })
 
+it('few polls are drawn by what is expected where the days behind had another number of them', () => {
+  const [{ schedule }, { options, lagsMs }] = [polled(24, 7, 15), polled(3, 7, 15)]
+  const { lag } = previewPlan(options, schedule.snapshot(), benchStartMs + 11 * day.endMs, 24)
+  expect(lag.mean / summarizeLags(lagsMs.subarray(7 * 40)).mean).toBeCloseTo(1, 0.5)
+})
+
 /** Forty alerts a day in one session, twelve days. */
 function polled(units: number, hour: number, minutes: number) {
   const options = benchOptions(units)

@@ -216,9 +216,13 @@ export function scoreFew(
   }
 }
 
-/** Whether polls are at chosen instants, or would be by what is expected, where no day before had so few units. */
-export function choosesInstants(score: FewScore, few: ScoredDay, paced: readonly number[]): boolean {
-  if (score.even > 0) return score.isChosen
+/** Whether polls are at chosen instants, or would be by what is expected, where the days before did not have so many units. */
+export function choosesInstants(
+  { few: score, family }: { readonly few: FewScore; readonly family: Family },
+  few: ScoredDay,
+  paced: readonly number[],
+): boolean {
+  if (score.even > 0 && family.unitsPerDay === few.even.length) return score.isChosen
   const expected = emptyFewScore()
   const { day, rates } = few.forecast
   for (const [step, rate] of rates.entries())
