@@ -107,12 +107,14 @@ const closeness = 1.01
 
 /**
  * Lag falls about as units grow, so the first guess follows from one budget that was tried; from there on the bracket is
- * halved until its ends are within one per cent, or one unit.
+ * halved until its ends are within one per cent, or one unit. Few units are placed one by one, and more of them may do worse: each number
+ * up to `fewMax` is tried where the answer may be one of these.
  */
 export function smallestBudget(
   target: Target,
   unitsMax: number,
   lagAt: (unitsPerDay: number) => Lags,
+  fewMax = 0,
 ): TargetAnswer {
   const known = new Map<number, Lags>()
   const reach = (units: number) => {
@@ -135,7 +137,9 @@ export function smallestBudget(
     if (reach(middle)) high = middle
     else low = middle
   }
-  return { unitsPerDay: high, budgets: table(high) }
+  const few = high > 2 * fewMax ? [] : Array.from({ length: Math.min(high - 1, fewMax) }, (_, at) => at + 1)
+  const unitsPerDay = few.find(reach) ?? high
+  return { unitsPerDay, budgets: table(unitsPerDay) }
 
   function table(units: number): BudgetLag[] {
     const budgets = [...new Set(around.map((factor) => within(factor * units)))]

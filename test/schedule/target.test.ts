@@ -28,6 +28,14 @@ describe('the smallest budget that reaches a lag', () => {
     },
   )
 
+  it.each([
+    [11, 23],
+    [50, 52],
+  ])('is found among few units where so many reach it, %d, and some more do not', (needed, again) => {
+    const lagAt = (units: number) => alike(units === needed || units >= again ? 9 : 11)
+    expect(smallestBudget(target, 1_000_000, lagAt, 50).unitsPerDay).toBe(needed)
+  })
+
   it('is none where the largest does not reach it, and the budgets shown are those up to the largest', () => {
     const { unitsPerDay, budgets } = smallestBudget(target, 10_000, () => alike(11))
     expect(unitsPerDay).toBeUndefined()

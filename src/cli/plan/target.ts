@@ -1,10 +1,10 @@
 import { parseDuration } from '../../lib/duration.ts'
 import { UserError } from '../../lib/errors.ts'
 import { createSchedule } from '../../schedule/create.ts'
+import { fewUnits } from '../../schedule/pace/few.ts'
 import { previewPlan } from '../../schedule/preview.ts'
 import type { ScheduleOptions } from '../../schedule/schedule.ts'
 import {
-  type Lags,
   lagMeasures,
   simulate,
   smallestBudget,
@@ -66,10 +66,8 @@ export function targetByProfile(
   nowMs: number,
   optionsAt: OptionsAt,
 ): TargetAnswer {
-  return smallestBudget(target, unitsMax, (units): Lags => {
-    const { lag } = previewPlan(optionsAt(units), learned, nowMs, weekHours)
-    return lag
-  })
+  const lagAt = (units: number) => previewPlan(optionsAt(units), learned, nowMs, weekHours).lag
+  return smallestBudget(target, unitsMax, lagAt, fewUnits)
 }
 
 /** Returns the options of the schedule for this budget. */
