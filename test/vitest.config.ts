@@ -14,11 +14,10 @@ for (const name of Object.keys(process.env)) if (ofABridge.test(name)) delete pr
 
 /**
  * Files with a process of their own: they start and kill programs, change the clock, the environment or the output of
- * their process, or measure it; or they compute for so long that it is best done while others wait. All other files
- * follow, in processes that load the sources once for many of them.
+ * their process, or measure it. All other files follow, in processes that load the sources once for many of them.
  */
 const alone = [
-  ...['test/{contract,docker}/**/*.test.ts', 'test/*.test.ts'],
+  ...['test/contract/**/*.test.ts', 'test/docker/package.test.ts', 'test/{readme,setup}.test.ts'],
   'test/faults/{clock,cluster,kill,log,redis,replicas,sinks}.test.ts',
   'test/cli/{daemon,init,inspector,output,threads}.test.ts',
   'test/flow/{life-cycle,rolling-upgrade,stop}.test.ts',
@@ -26,12 +25,6 @@ const alone = [
   'test/delivery/{clock,crash,watchdog}.test.ts',
   ...['test/lib/small-file.test.ts', 'test/model/walk.test.ts', 'test/sinks/tls-environment.test.ts'],
   'test/store/embedded.test.ts',
-]
-
-/** Files that compute for long, each in a process of its own. */
-const computing = [
-  'test/schedule/{announced,calendar,forecast,goals,learned,marks,unfriendly}.test.ts',
-  'test/config/bombs.test.ts',
 ]
 
 const browser = 'test/browser/*.test.ts'
@@ -68,15 +61,10 @@ export default defineConfig({
           },
           {
             extends: true,
-            // They wait for nothing: the limit only ends a test that runs away, however slow the machine is.
-            test: { name: 'computing', include: computing, testTimeout: long ? 1_800_000 : 60_000 },
-          },
-          {
-            extends: true,
             test: {
               name: 'together',
               include: ['test/**/*.test.ts'],
-              exclude: [...alone, ...computing, browser],
+              exclude: [...alone, browser],
               isolate: false,
             },
           },

@@ -1,8 +1,11 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { loadConfig, parseConfig } from '../../src/config/load.ts'
 import { formatMistake } from '../../src/config/mistakes/mistake.ts'
+import { computing } from '../support/computing.ts'
 import { testFolder, writeConfig } from '../support/process.ts'
 import { configText } from './config-text.ts'
+
+vi.setConfig(computing)
 
 /** Files that are small and cost a careless reader minutes: each ends soon, with few and short sentences. */
 

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { announcedText, describePreview } from '../../src/cli/plan/picture.ts'
 import { evaluationsBetween, type RuleTimes, readRules } from '../../src/schedule/announced/evidence.ts'
 import { budgetDay } from '../../src/schedule/budget.ts'
@@ -7,6 +7,9 @@ import { previewPlan } from '../../src/schedule/preview.ts'
 import type { Schedule } from '../../src/schedule/schedule.ts'
 import { datedOtherwise, simulateAnnounced } from '../bench/announced.ts'
 import { benchOptions } from '../bench/compare.ts'
+import { computing } from '../support/computing.ts'
+
+vi.setConfig(computing)
 
 const long = process.env['LONG'] === '1'
 const minuteMs = 60_000

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
 import { previewPlan } from '../../src/schedule/preview.ts'
@@ -6,6 +6,9 @@ import type { Schedule, ScheduleOptions } from '../../src/schedule/schedule.ts'
 import { evenLags, simulate } from '../../src/schedule/simulate.ts'
 import { benchOptions } from '../bench/compare.ts'
 import { createRandom } from '../bench/random.ts'
+import { computing } from '../support/computing.ts'
+
+vi.setConfig(computing)
 
 /** Clocks and calendars that are not as usual, at forty units a day. */
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { describePreview } from '../../src/cli/plan/picture.ts'
 import { budgetDay, budgetFindings } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
@@ -10,6 +10,9 @@ import type { ScheduleOptions } from '../../src/schedule/schedule.ts'
 import { simulate } from '../../src/schedule/simulate.ts'
 import { benchOptions } from '../bench/compare.ts'
 import { benchStartMs, createTrace } from '../bench/traces.ts'
+import { computing } from '../support/computing.ts'
+
+vi.setConfig(computing)
 
 const flat = new Float64Array(binsPerDay).fill(1 / binsPerDay)
 const { activeHours: _, ...options } = benchOptions(2_000)

@@ -1,7 +1,10 @@
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { compare } from '../bench/compare.ts'
 import { trueRate } from '../bench/policies.ts'
 import type { ScenarioName } from '../bench/traces.ts'
+import { computing } from '../support/computing.ts'
+
+vi.setConfig(computing)
 
 /**
  * What the plan promises, held on histories of seeds that it was not tuned on: half the lag for the same budget. Ten

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { describePreview } from '../../src/cli/plan/picture.ts'
 import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
@@ -18,6 +18,9 @@ import { evenLags, simulate, summarizeLags } from '../../src/schedule/simulate.t
 import { benchOptions } from '../bench/compare.ts'
 import { createRandom } from '../bench/random.ts'
 import { benchStartMs, createTrace } from '../bench/traces.ts'
+import { computing } from '../support/computing.ts'
+
+vi.setConfig(computing)
 
 const dayMs = 86_400_000
 const options = benchOptions(2_000)

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { createSchedule } from '../../src/schedule/create.ts'
 import { evenLags, simulate, summarizeLags } from '../../src/schedule/simulate.ts'
 import { benchOptions } from '../bench/compare.ts'
@@ -7,6 +7,9 @@ import { hostileKinds } from '../bench/hostile.ts'
 import { strangeKinds } from '../bench/strange.ts'
 import { benchStartMs, createTrace } from '../bench/traces.ts'
 import { tunedKinds } from '../bench/unfriendly.ts'
+import { computing } from '../support/computing.ts'
+
+vi.setConfig(computing)
 
 /** What the plan promises on histories that it can lose on; the whole table is `npm run bench:polling`. */
 
