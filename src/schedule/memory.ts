@@ -276,7 +276,7 @@ const memorySchema = earlierSchema.extend({
     .default(emptyGuard),
   // Earlier versions stored less of it: it is judged anew.
   few: z
-    .object({ chosen: amount, even: amount, paced: amount, isChosen: z.boolean().default(false) })
+    .object({ polls: amount, chosen: amount, even: amount, paced: amount, isChosen: z.boolean() })
     .catch(emptyFewScore),
   attempts: attemptsSchema,
   hotUntilMs: amount,

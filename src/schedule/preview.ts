@@ -244,7 +244,7 @@ function rememberFew(memory: Memory, options: ScheduleOptions) {
   function instantsOf(forecast: DayForecast, floor: number): readonly number[] {
     const few = fewDay(forecast, unitsPerDay, Math.floor(1_000 / floor / fewStepMs) * fewStepMs)
     const paced = pacedInstants(memory, few, options)
-    return choosesInstants(memory, few, paced) ? few.chosen : paced
+    return choosesInstants(memory.few, few, paced) ? few.chosen : paced
   }
 }
 

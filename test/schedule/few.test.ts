@@ -83,8 +83,8 @@ it('chosen instants that are left while alerts come are left after the next poll
     }
     return decision
   }
-  const few = (even: number) => ({ chosen: 0, even, paced: even })
-  const [hardly, surely, not] = [few(1), few(1e12), few(0)]
+  const few = (even: number) => ({ polls: 24, chosen: 0, even, paced: even, isChosen: false })
+  const [hardly, surely, not] = [few(1e-9), few(1e3), few(0)]
   const session = [[], [7.2, 7.3, 7.4]]
   expect(next(hardly, session)).toEqual(next(surely, session))
   expect(next(hardly, session)).not.toEqual(next(not, session))
@@ -128,15 +128,21 @@ it('few polls are drawn by what is expected where the days behind had another nu
   expect(lag.mean / summarizeLags(lagsMs.subarray(7 * 40)).mean).toBeCloseTo(1, 0.5)
 })
 
-/** Forty alerts a day in one session, twelve days. */
-function polled(units: number, hour: number, minutes: number) {
+it('ten times more units than before are soon spent as if they had been so many all the time', () => {
+  const [before, { lagsMs: usualMs }] = [polled(5, 23, 60), polled(50, 23, 60)]
+  const { lagsMs } = polled(50, 23, 60, before.schedule.snapshot())
+  const meanOf = (lags: Float64Array) => summarizeLags(lags.subarray(7 * 40)).mean
+  expect(meanOf(lagsMs)).toBeLessThan(1.3 * meanOf(usualMs))
+})
+
+/** Forty alerts a day in one session, twelve days; after what was learned in twelve others. */
+function polled(units: number, hour: number, minutes: number, saved?: unknown) {
   const options = benchOptions(units)
+  const startMs = benchStartMs + (saved ? 12 : 0) * day.endMs
   const times = Array.from({ length: 12 * 40 }, (_, at) => {
     const place = ((at % 40) + ((at * 7_919) % 15_000) / 15_000) / 40
-    return (
-      benchStartMs + Math.floor(at / 40) * day.endMs + hour * hourMs + Math.floor(place * minutes * 60_000)
-    )
+    return startMs + Math.floor(at / 40) * day.endMs + hour * hourMs + Math.floor(place * minutes * 60_000)
   })
-  const schedule = createSchedule(options, undefined)
+  const schedule = createSchedule(options, saved)
   return { options, times, schedule, ...simulate(times, schedule, options) }
 }

@@ -117,8 +117,13 @@ describe('an operator', () => {
     const nowMs = Date.parse(units.at)
     const budget = { ...units, day: budgetDay(nowMs, options) }
     const saved = createSchedule(options, undefined).snapshot() as object
-    const chosen = place === 'at chosen instants' ? 1 : 9
-    const schedule = createSchedule(options, { ...saved, few: { chosen, even: 10, paced: 10 } })
+    const few = {
+      polls: units.unitsPerDay,
+      chosen: place === 'at chosen instants' ? 1 : 9,
+      even: 10,
+      paced: 10,
+    }
+    const schedule = createSchedule(options, { ...saved, few: { ...few, isChosen: false } })
     schedule.observe({ atMs: nowMs, ok: true, firedAtMs: [], pages: 1, pagesLeft: 'none' })
     const plain = schedule.next(nowMs, budget)
     schedule.setHot(nowMs + 2 * 3_600_000)
