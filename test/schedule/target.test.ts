@@ -36,6 +36,22 @@ describe('the smallest budget that reaches a lag', () => {
     expect(smallestBudget(target, 1_000_000, lagAt, 50).unitsPerDay).toBe(needed)
   })
 
+  it('is found among few units of each source where two share those of an account', () => {
+    const learned = createSchedule(benchOptions(24), undefined)
+    const sevenMs = 7 * 3_600_000
+    learned.learnHistory(
+      Array.from(
+        { length: 280 },
+        (_, at) => benchStartMs + Math.floor(at / 40) * dayMs + sevenMs + (at % 40) * 22_000,
+      ),
+    )
+    const half = (unitsPerDay: number) => benchOptions(Math.ceil(unitsPerDay / 2))
+    const wish = { measure: 'p95', seconds: 148 } as const
+    const { unitsPerDay } = targetByProfile(wish, learned.snapshot(), benchStartMs + 7 * dayMs, half)
+    // 40 for each.
+    expect(unitsPerDay).toBe(79)
+  })
+
   it('is none where the largest does not reach it, and the budgets shown are those up to the largest', () => {
     const { unitsPerDay, budgets } = smallestBudget(target, 10_000, () => alike(11))
     expect(unitsPerDay).toBeUndefined()

@@ -5,6 +5,7 @@ import { fewUnits } from '../../schedule/pace/few.ts'
 import { previewPlan } from '../../schedule/preview.ts'
 import type { ScheduleOptions } from '../../schedule/schedule.ts'
 import {
+  type Lags,
   lagMeasures,
   simulate,
   smallestBudget,
@@ -66,8 +67,17 @@ export function targetByProfile(
   nowMs: number,
   optionsAt: OptionsAt,
 ): TargetAnswer {
-  const lagAt = (units: number) => previewPlan(optionsAt(units), learned, nowMs, weekHours).lag
-  return smallestBudget(target, unitsMax, lagAt, fewUnits)
+  // Sources that share an account have few units each where it has more.
+  const known = new Map<number, Lags>()
+  const lagAt = (units: number) => {
+    const options = optionsAt(units)
+    const lag = known.get(options.unitsPerDay) ?? previewPlan(options, learned, nowMs, weekHours).lag
+    known.set(options.unitsPerDay, lag)
+    return lag
+  }
+  let fewMax = 0
+  while (fewMax < unitsMax && optionsAt(fewMax + 1).unitsPerDay <= fewUnits) fewMax++
+  return smallestBudget(target, unitsMax, lagAt, fewMax)
 }
 
 /** Returns the options of the schedule for this budget. */
