@@ -139,7 +139,7 @@ function contextIn(world: World): (instrument: number) => Promise<AlertContext> 
       return { ok: true, request: '', unitsUsed: day.used, unitsLeft: unitsPerDay - day.used }
     },
     ended() {},
-    hold: async () => 0,
+    hold: async () => ({ waitMs: 0, wasHeld: false }),
     apiDay: async () => undefined,
   }
   const spending = createSpending({

@@ -567,9 +567,10 @@ describe('a hold', () => {
 
   it('is made longer by a later one, never shorter', async () => {
     const { ledger, clock } = given()
-    await ledger.hold('budget', 60_000)
-    await ledger.hold('minute', 1_000)
+    expect(await ledger.hold('budget', 60_000)).toMatchObject({ wasHeld: false })
+    expect(await ledger.hold('minute', 1_000)).toMatchObject({ wasHeld: false })
     expect(await ledger.currentHold()).toMatchObject({ limit: 'budget' })
+    expect(await ledger.hold('budget', 1_000)).toMatchObject({ wasHeld: true })
     await ledger.hold('minute', 90_000)
     const hold = await ledger.currentHold()
     expect(hold?.limit).toBe('minute')
@@ -587,7 +588,7 @@ describe('how long a 429 keeps everybody away', () => {
     ['an hour at most where the budget is spent and it says nothing', 'budget', undefined, hourMs],
   ] as const)('is %s', async (_what, limit, askedMs, wantedMs) => {
     const { ledger, clock, redis, keys, prefix } = given()
-    const heldMs = await ledger.hold(limit, askedMs)
+    const { waitMs: heldMs } = await ledger.hold(limit, askedMs)
     expect(heldMs).toBeGreaterThanOrEqual(wantedMs)
     expect(heldMs).toBeLessThan(wantedMs + 600)
     // As the others read it, and as it stands in Redis.

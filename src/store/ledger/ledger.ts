@@ -42,10 +42,13 @@ export interface Ledger {
   used(day: BudgetDay): Promise<DayUse>
   /**
    * The API answered 429 to any call: no replica calls it for `askedMs` from now, within bounds, or for a default time
-   * without `askedMs`. A hold that ends later stays. Returns the length in ms. Never rejects: this process waits also where
-   * Redis could not store the hold.
+   * without `askedMs`. A hold that ends later stays. Returns the length in ms, and whether one for this limit was on: then the
+   * call was on its way when another one was refused. Never rejects: this process waits also where Redis could not store the hold.
    */
-  hold(limit: ApiLimit, askedMs: number | undefined): Promise<number>
+  hold(
+    limit: ApiLimit,
+    askedMs: number | undefined,
+  ): Promise<{ readonly waitMs: number; readonly wasHeld: boolean }>
   /** The hold that is on now, if any. */
   currentHold(): Promise<Hold | undefined>
   /**
@@ -239,8 +242,8 @@ export function createLedger(options: LedgerOptions): Ledger {
       const forMs = holdMs(limit, askedMs, options.budgetDay(nowMs).endMs - nowMs)
       const hold = { limit, untilMs: clock.monotonicMs() + forMs }
       if (own === undefined || own.untilMs < hold.untilMs) own = hold
-      await storeHold(hold).catch(() => {})
-      return forMs
+      const wasHeld = await storeHold(hold).catch(() => false)
+      return { waitMs: forMs, wasHeld }
     },
     async currentHold() {
       await join()
@@ -255,10 +258,11 @@ export function createLedger(options: LedgerOptions): Ledger {
     apiDay: () => readApiDay(redis, keys.apiDay, clock),
   }
 
-  async function storeHold(hold: Hold): Promise<void> {
+  async function storeHold(hold: Hold): Promise<boolean> {
     const leftMs = Math.max(1, Math.ceil(hold.untilMs - clock.monotonicMs()))
-    await redis.eval(holdScript, 1, keys.hold, hold.limit, leftMs)
+    const wasHeld = await redis.eval(holdScript, 1, keys.hold, hold.limit, leftMs)
     if (own === hold) own = undefined
+    return wasHeld === 1
   }
 }
 
