@@ -49,21 +49,17 @@ export interface NextPollInput {
 }
 
 export function decideNextPoll(input: NextPollInput): NextPoll {
-  const { nowMs, hold, stopped, pollRequested, unitsLeft, day } = input
+  const { nowMs, hold, stopped, pollRequested, unitsLeft } = input
   const due = duePoll(input)
   const earliestMs = notBefore(input)
-  const atMs = Math.max(due.atMs, earliestMs)
+  const atMs = Math.max(unitsLeft > 0 ? due.atMs : afterSpent(input, due.atMs), earliestMs)
   if (hold && hold.untilMs > nowMs) {
     const reason = `the API asked to wait: its ${hold.limit === 'minute' ? 'per-minute' : 'daily'} limit is reached`
     return { atMs: Math.max(hold.untilMs, atMs), state: 'held', nextReason: due.nextReason, reason }
   }
   if (unitsLeft <= 0) {
     const reason = reasonTexts.budget_spent
-    // The plan has an instant for the next day's first poll, too, and decides again when the day turns.
-    const nextDayMs = Math.max(day.endMs + resetGuardMs, due.atMs)
-    const { trialAtMs = 0, lastStartMs } = input
-    const spentUntilMs = Math.max(trialAtMs > (lastStartMs ?? 0) ? trialAtMs : nextDayMs, earliestMs)
-    return { atMs: spentUntilMs, state: 'budget_spent', nextReason: 'budget_spent', reason }
+    return { atMs, state: 'budget_spent', nextReason: 'budget_spent', reason }
   }
   if (stopped && !wasSetBack(input)) {
     const { reason, retryAtMs, byPlan } = stopped
@@ -78,6 +74,11 @@ export function decideNextPoll(input: NextPollInput): NextPoll {
     }
   }
   return { ...due, atMs, state: 'waiting' }
+}
+
+function afterSpent({ trialAtMs = 0, lastStartMs, day }: NextPollInput, dueMs: number): number {
+  // The plan has an instant for the next day's first poll, too, and decides again when the day turns.
+  return trialAtMs > (lastStartMs ?? 0) ? trialAtMs : Math.max(day.endMs + resetGuardMs, dueMs)
 }
 
 /** In ms. A decision from a budget day that is over was made with the units of that day, and has to be made again: 0 then. */

@@ -53,6 +53,14 @@ describe('the pace', () => {
       { inMs: 12 * hourMs + resetGuardMs, state: 'budget_spent' },
     ],
     [
+      'does so, too, where the API asked to wait for less',
+      {
+        ...{ unitsLeft: 0, hold: { limit: 'budget', untilMs: nowMs + hourMs } },
+        decision: { atMs: day.endMs, reason: 'budget_spent' },
+      },
+      { inMs: 12 * hourMs + resetGuardMs, state: 'held' },
+    ],
+    [
       'waits for the first poll that the plan wants of the next day when its units are spent',
       { unitsLeft: 0, decision: { atMs: day.endMs + 5 * hourMs, reason: 'budget_spent' } },
       { inMs: 17 * hourMs, state: 'budget_spent' },

@@ -597,6 +597,13 @@ describe('how long a 429 keeps everybody away', () => {
     expect(await redis.pttl(keys.hold)).toBeLessThanOrEqual(Math.ceil(heldMs))
   })
 
+  it('is until the day has surely begun where the budget is spent and it says nothing', async () => {
+    const { ledger, clock } = given()
+    clock.nowMs = utcDay(noonMs).endMs - 60_000
+    const { waitMs } = await ledger.hold('budget', undefined)
+    expect(waitMs).toBeGreaterThanOrEqual(60_000 + resetGuardMs)
+  })
+
   it('is as long for one that an older version stored without end', async () => {
     const { ledger, clock, redis, keys } = given()
     const year5195Ms = Date.UTC(5195, 0)

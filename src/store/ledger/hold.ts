@@ -1,5 +1,6 @@
 import { waits } from '../../lib/waits.ts'
 import type { ApiLimit } from '../../telemetry/metrics.ts'
+import { resetGuardMs } from './ledger-days.ts'
 
 /**
  * How long no replica calls after a 429: as long as it asks, where that can be read. Otherwise a minute, or for the day's
@@ -7,7 +8,8 @@ import type { ApiLimit } from '../../telemetry/metrics.ts'
  * sources that were refused together do not call again together.
  */
 export function holdMs(limit: ApiLimit, askedMs: number | undefined, untilResetMs: number): number {
-  const meantMs = askedMs ?? (limit === 'budget' ? Math.min(untilResetMs, budgetHoldMsMax) : minuteHoldMs)
+  const usualMs = limit === 'budget' ? Math.min(untilResetMs + resetGuardMs, budgetHoldMsMax) : minuteHoldMs
+  const meantMs = askedMs ?? usualMs
   return Math.min(Math.max(meantMs, holdMsMin) + Math.random() * holdJitterMs, waits.apiHold.maxMs)
 }
 
