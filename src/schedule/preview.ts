@@ -2,7 +2,7 @@ import { wallTime } from '../lib/zone.ts'
 import { type Announced, describeAnnounced } from './announced/evidence.ts'
 import { evaluationDay, followedIn, followSpans, likelihoodAt, stepSeconds } from './announced/follow.ts'
 import { budgetDay } from './budget.ts'
-import { type DayForecast, forecastBudgetDay, nearSecondsMax, stepsPerHalfHour } from './forecast/outlook.ts'
+import { type DayForecast, nearSecondsMax, stepsPerHalfHour } from './forecast/outlook.ts'
 import { learnedAlerts, profileZone } from './forecast/profile.ts'
 import { type MarkPlan, planMarks } from './marks/pattern.ts'
 import { findMarkPeriod, type MarkPeriod, type MarksLeft, whyMarksAreLeft } from './marks/phase.ts'
@@ -129,12 +129,12 @@ function stepsOf(
   { marks, markPeriod, waitsOf, fewOf }: OnMarks & ReturnType<typeof rememberDays>,
 ): Step[] {
   const { unitsPerDay } = options
-  const { paces, limits } = wholeDay(memory.profile, memory.family, options, day, unitsPerDay, true)
-  const forecast = forecastBudgetDay(memory.profile, day, options)
+  const { profile, family } = memory
+  const { forecast, paces, limits } = wholeDay(profile, family, options, day, unitsPerDay, true)
   if (memory.announced.follows && options.everyMs === undefined)
     return previewFollowing(memory.announced, forecast, unitsPerDay, limits)
   const { outlook } = paces
-  const halves = halfHoursOf(outlook.seconds, mixedPace(memory.family, paces))
+  const halves = halfHoursOf(outlook.seconds, mixedPace(family, paces))
   const demands = halves.flatMap((half) => half.demands)
   const slowest = paces.evenPace * floorOf(memory.guard, options.floor)
   const guarded = clamp(slowest, limits.floor, limits.ceiling)

@@ -148,7 +148,7 @@ export function score(family: Family, { outlook, evenPace, learned }: Paces, atM
   )
 }
 
-/** The paces of all policies over a whole day, as they would be planned before anything of it is known. */
+/** The forecast of a whole day, and the paces of all policies over it, as they would be planned before anything of it is known. */
 export function wholeDay(
   profile: Profile,
   family: Family,
@@ -156,7 +156,7 @@ export function wholeDay(
   day: BudgetDay,
   unitsPerDay: number,
   isFine = false,
-): { readonly paces: Paces; readonly limits: PaceLimits } {
+): { readonly forecast: DayForecast; readonly paces: Paces; readonly limits: PaceLimits } {
   const forecast = forecastBudgetDay(profile, day, options)
   const alone = { ...emptyRecent(), credit: { profile: [1], mean: [1] } }
   const outlook = outlookAt(forecast, alone, options.exponent, day.startMs, isFine)
@@ -170,7 +170,7 @@ export function wholeDay(
     evenPace,
     unitsLeft: family.weights.map(() => unitsPerDay),
   }
-  return { paces: pacesOf(begun, outlook, limits), limits }
+  return { forecast, paces: pacesOf(begun, outlook, limits), limits }
 }
 
 /**
