@@ -75,8 +75,8 @@ export function createSpending(options: SpendingOptions): Spending {
     ended: (taken) => ledger.ended(taken),
     async refused({ limit = 'minute', retryAfterMs }, taken) {
       metrics.upstreamRateLimited.inc({ source, limit })
-      const { wasHeld } = await ledger.hold(limit, retryAfterMs)
-      if (limit === 'budget' && !wasHeld) await options.onBudgetRefused(taken, retryAfterMs)
+      await ledger.hold(limit, retryAfterMs)
+      if (limit === 'budget') await options.onBudgetRefused(taken, retryAfterMs)
     },
   }
 }

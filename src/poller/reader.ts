@@ -225,14 +225,13 @@ async function holdAllReplicas(
   const { retryAfterMs } = error
   const holdMs =
     limit === 'minute' || retryAfterMs === undefined ? retryAfterMs : deps.granted.holdAfter(retryAfterMs)
-  const { waitMs, wasHeld } = await deps.ledger.hold(limit, holdMs)
+  const waitMs = await deps.ledger.hold(limit, holdMs)
   deps.metrics.upstreamRateLimited.inc({ source: deps.source, limit })
   deps.log.warn(
     { source: deps.source, limit, waitMs: Math.round(waitMs), reason: error.message },
     'poll.rate_limited',
   )
-  // Calls that are refused together count each other as used: the first of them shows what was granted.
-  if (limit !== 'budget' || wasHeld) return
+  if (limit !== 'budget') return
   await deps.granted.noteRefusal(spentBefore(reserved, pageUnits, nowMs), retryAfterMs)
 }
 

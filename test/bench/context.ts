@@ -139,7 +139,7 @@ function contextIn(world: World): (instrument: number) => Promise<AlertContext> 
       return { ok: true, request: '', unitsUsed: day.used, unitsLeft: unitsPerDay - day.used }
     },
     ended() {},
-    hold: async () => ({ waitMs: 0, wasHeld: false }),
+    hold: async () => 0,
     apiDay: async () => undefined,
   }
   const spending = createSpending({

@@ -12,7 +12,6 @@ import {
   callsDuring,
   pollerRig,
   pollOnePage,
-  pollResult,
   type RigOptions,
   steadySchedule,
   untilCalls,
@@ -294,21 +293,6 @@ describe('the budget', () => {
       byPurpose: { poll: 3 },
     })
   })
-})
-
-it('calls that are refused together, as sources of an account make them, teach one size: each counts those before it', async () => {
-  const { replica, redis, captured, metrics } = await rig({ sandbox: { unitsPerDay: 1 } })
-  replica(redis, {
-    async poll(readPage) {
-      await Promise.all([1, 2, 3, 4].map((page) => readPage(page, 'poll')))
-      return pollResult({ ok: false, reason: 'failed' })
-    },
-  })
-  const refused = 'upstream_rate_limited_total{source="main",limit="budget"} 3'
-  await vi.waitFor(async () => expect(await metrics.registry.metrics()).toContain(refused), soon)
-  const learned = () => captured.lines.map(({ msg }) => msg).filter((msg) => /budget\.learned/.test(msg))
-  await vi.waitFor(() => expect(learned()).toHaveLength(1), soon)
-  expect(captured.with('poll.rate_limited')).toHaveLength(3)
 })
 
 describe('units that would expire', () => {

@@ -96,8 +96,8 @@ export async function openLookups(
       cost: number,
       reserved: Extract<Reservation, { ok: true }>,
     ) => {
-      const { wasHeld } = await ledger.hold(limit, askedMs)
-      if (limit !== 'budget' || wasHeld) return
+      await ledger.hold(limit, askedMs)
+      if (limit !== 'budget') return
       const { unitsPerDay } = budget
       const deps = { source, ledger, budgetDay: dayOf, clock, log, unitsPerDay }
       await budgetTeacher(deps, grants)({ ...reserved, units: cost }, askedMs)

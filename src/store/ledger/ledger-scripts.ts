@@ -142,18 +142,14 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 `
 
 /**
- * KEYS hold · ARGV limit, length (ms) · Returns 1 where one for this limit was on. Redis' clock alone: replicas may disagree on the time.
+ * KEYS hold · ARGV limit, length (ms) · Returns nothing. Redis' clock alone: replicas may disagree on the time.
  */
 export const holdScript = `
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local heldMs = tonumber(redis.call('HGET', KEYS[1], 'untilMs') or '0')
-local wasHeld = heldMs > now and redis.call('HGET', KEYS[1], 'limit') == ARGV[1] and 1 or 0
-local untilMs = now + ARGV[2]
-if untilMs <= heldMs then return wasHeld end
+local untilMs = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[2]
+if untilMs <= tonumber(redis.call('HGET', KEYS[1], 'untilMs') or '0') then return end
 redis.call('HSET', KEYS[1], 'limit', ARGV[1], 'untilMs', untilMs, 'forMs', ARGV[2])
 redis.call('PEXPIREAT', KEYS[1], untilMs)
-return wasHeld
 `
 
 /** KEYS hold · ARGV the longest that it lasts (ms) · Returns {limit or '', time left in ms} */

@@ -42,13 +42,10 @@ export interface Ledger {
   used(day: BudgetDay): Promise<DayUse>
   /**
    * The API answered 429 to any call: no replica calls it for `askedMs` from now, within bounds, or for a default time
-   * without `askedMs`. A hold that ends later stays. Returns the length in ms, and whether one for this limit was on: then the
-   * call was on its way when another one was refused. Never rejects: this process waits also where Redis could not store the hold.
+   * without `askedMs`. A hold that ends later stays. Returns the length in ms. Never rejects: this process waits also where
+   * Redis could not store the hold.
    */
-  hold(
-    limit: ApiLimit,
-    askedMs: number | undefined,
-  ): Promise<{ readonly waitMs: number; readonly wasHeld: boolean }>
+  hold(limit: ApiLimit, askedMs: number | undefined): Promise<number>
   /** The hold that is on now, if any. */
   currentHold(): Promise<Hold | undefined>
   /**
@@ -242,8 +239,8 @@ export function createLedger(options: LedgerOptions): Ledger {
       const forMs = holdMs(limit, askedMs, options.budgetDay(nowMs).endMs - nowMs)
       const hold = { limit, untilMs: clock.monotonicMs() + forMs }
       if (own === undefined || own.untilMs < hold.untilMs) own = hold
-      const wasHeld = await storeHold(hold).catch(() => false)
-      return { waitMs: forMs, wasHeld }
+      await storeHold(hold).catch(() => {})
+      return forMs
     },
     async currentHold() {
       await join()
@@ -258,11 +255,10 @@ export function createLedger(options: LedgerOptions): Ledger {
     apiDay: () => readApiDay(redis, keys.apiDay, clock),
   }
 
-  async function storeHold(hold: Hold): Promise<boolean> {
+  async function storeHold(hold: Hold): Promise<void> {
     const leftMs = Math.max(1, Math.ceil(hold.untilMs - clock.monotonicMs()))
-    const wasHeld = await redis.eval(holdScript, 1, keys.hold, hold.limit, leftMs)
+    await redis.eval(holdScript, 1, keys.hold, hold.limit, leftMs)
     if (own === hold) own = undefined
-    return wasHeld === 1
   }
 }
 
