@@ -274,9 +274,9 @@ const memorySchema = earlierSchema.extend({
       ofDays: z.array(amount).default(() => [0]),
     })
     .default(emptyGuard),
-  // Earlier versions stored less of it: it is judged anew.
+  // Earlier versions stored less of it: it is judged anew, from the next alert on where only the number of polls is missing.
   few: z
-    .object({ polls: amount, chosen: amount, even: amount, paced: amount, isChosen: z.boolean() })
+    .object({ polls: amount.default(0), chosen: amount, even: amount, paced: amount, isChosen: z.boolean() })
     .catch(emptyFewScore),
   attempts: attemptsSchema,
   hotUntilMs: amount,
