@@ -95,6 +95,13 @@ describe('plan --config of two sources of one account', () => {
     expect((await target(['{}', '{}'])) / (2 * alone)).toBeCloseTo(1, 2)
   })
 
+  it('answers for each source, and names those that no budget helps', async () => {
+    const args = ['--config', configOf(['{ every: 2h }', '{ every: 5m }']), '--target', 'mean=10m']
+    const { out, thrown } = await run(planCommand(), ...args)
+    expect(out).toMatch(/^s1: \d+ units a day are the fewest that reach a mean of 600 s\.$/m)
+    expect(String(thrown)).toMatch(/no budget .* reaches a mean of 600 s for s0; /)
+  })
+
   it('draws a part of few units as the same units of a source that is alone', async () => {
     // 1,920 of 2,000 are for the fixed pace.
     const [part] = await plans(['{}', '{ every: 45s }'])

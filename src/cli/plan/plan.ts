@@ -19,7 +19,14 @@ import { namedCommand } from '../command-texts.ts'
 import { print, printJson } from '../output/output.ts'
 import { type ContextCosts, contextCosts, describeContextCosts } from './context.ts'
 import { describePreview, previewJson } from './picture.ts'
-import { printTarget, targetByProfile, targetByTrace, targetJson, targetOption } from './target.ts'
+import {
+  notReached,
+  printTarget,
+  targetByProfile,
+  targetByTrace,
+  targetJson,
+  targetOption,
+} from './target.ts'
 import { readTrace, simulateFile } from './trace.ts'
 
 /** Reads what a running bridge has learned of a source; undefined when its Redis cannot be reached. */
@@ -123,6 +130,7 @@ async function* plansOf(
 async function printPlans(sources: AsyncIterable<SourcePlan>, options: Options): Promise<void> {
   const nowMs = Date.now()
   const plans: unknown[] = []
+  const unreached: string[] = []
   for await (const {
     name,
     source,
@@ -142,7 +150,7 @@ async function printPlans(sources: AsyncIterable<SourcePlan>, options: Options):
     if (options.target !== undefined) {
       const answer = targetByProfile(options.target, learned, nowMs, optionsAt)
       if (options.json) plans.push(targetJson(options.target, answer, name, isKnown))
-      else printTarget(options.target, answer, name, isKnown)
+      else if (!printTarget(options.target, answer, name, isKnown)) unreached.push(name)
       continue
     }
     const unitsOfAccount = options.unitsPerDay ?? unitsPerDay
@@ -162,6 +170,7 @@ async function printPlans(sources: AsyncIterable<SourcePlan>, options: Options):
       )
   }
   if (options.json) printJson(plans.length === 1 ? plans[0] : plans)
+  if (options.target && unreached.length > 0) throw notReached(options.target, unreached)
 }
 
 /** Of the week to come: what a day without trade costs says nothing of the others. */
@@ -181,7 +190,7 @@ async function printTraceTarget(
   const times = await readTrace(trace, optionsAt(1).timeZone)
   const answer = targetByTrace(target, times, optionsAt)
   if (options.json) printJson(targetJson(target, answer))
-  else printTarget(target, answer)
+  else if (!printTarget(target, answer)) throw notReached(target)
 }
 
 /**

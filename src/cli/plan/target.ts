@@ -98,24 +98,35 @@ export function targetJson(
   }
 }
 
+/** Returns whether a budget reaches the target. */
 export function printTarget(
   target: Target,
   { unitsPerDay, budgets }: TargetAnswer,
   name?: string,
   isKnown = true,
-): void {
+): boolean {
   const rows = budgets.map(({ unitsPerDay: units, lag }) => [
     `${units}${units === unitsPerDay ? ' *' : ''}`,
     ...lagMeasures.map((measure) => `${lag[measure].toFixed(1)} s`),
   ])
   if (!isKnown) print(`${unknownText}\n`)
   print(table(['UNITS A DAY', ...lagMeasures.map((measure) => measure.toUpperCase())], rows))
-  const wish = `${target.measure} of ${target.seconds} s`
-  if (unitsPerDay === undefined)
-    throw new UserError(
-      `--target: no budget up to ${unitsMax} units a day reaches a ${wish}; the intervals of poll are the limit.`,
-    )
+  if (unitsPerDay === undefined) return false
+  const wish = textOf(target)
   print(
     `\n${name === undefined ? '' : `${name}: `}${unitsPerDay} units a day are the fewest that reach a ${wish}.`,
   )
+  return true
+}
+
+/** Of sources, or of a trace, which has no name. */
+export function notReached(target: Target, names: readonly string[] = []): UserError {
+  const whose = names.length === 0 ? '' : ` for ${names.join(', ')}`
+  return new UserError(
+    `--target: no budget up to ${unitsMax} units a day reaches a ${textOf(target)}${whose}; the intervals of poll are the limit.`,
+  )
+}
+
+function textOf({ measure, seconds }: Target): string {
+  return `${measure} of ${seconds} s`
 }
