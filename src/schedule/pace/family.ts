@@ -205,7 +205,7 @@ interface ScoredDay {
 /**
  * Counts events of a day, each as so many, for its chosen instants, for even ones and for those by the pace. What another number of polls
  * showed counts less, the more it differs: of milliseconds, the waits for five outweighed those for fifty for weeks (a session of an hour waited
- * 4.9 minutes, now 1.1 to 1.5 from the second week on).
+ * 4.9 minutes, now 1.2 to 1.3 from the second week on).
  */
 export function scoreFew(
   score: FewScore,
