@@ -270,7 +270,7 @@ export function budgetFindings(
     findings.push({
       code: 'too_thin',
       severity: 'warning',
-      text: `${unitsPerDay} units a day are one poll in ${even}, so most alerts are seen hours after they fired`,
+      text: `${unitsPerDay} units a day are one poll in ${even}: alerts that nothing foretells wait half of that in the mean`,
     })
   if (everyMs !== undefined && Math.ceil(dayMs / everyMs) > unitsPerDay)
     findings.push({

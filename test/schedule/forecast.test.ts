@@ -180,6 +180,13 @@ describe('findings', () => {
     const finding = budgetFindings({ ...options, ...more, unitsPerDay: units }, { alertsPerDay: alerts })[0]
     expect(finding?.text).toContain(String(units))
   })
+
+  it('of few units promise no longer wait than that for even polls', () => {
+    const thin = { ...options, unitsPerDay: 20, maxIntervalMs: 6 * hourMs }
+    expect(budgetFindings(thin, { alertsPerDay: 1 }).map(({ text }) => text)).toEqual([
+      '20 units a day are one poll in 1h 12m: alerts that nothing foretells wait half of that in the mean',
+    ])
+  })
 })
 
 describe('what further pages cost', () => {
