@@ -98,7 +98,9 @@ describe('plan --config of two sources of one account', () => {
   it('answers for each source, and names those that no budget helps', async () => {
     const args = ['--config', configOf(['{ every: 2h }', '{ every: 5m }']), '--target', 'mean=10m']
     const { out, thrown } = await run(planCommand(), ...args)
-    expect(out).toMatch(/^s1: \d+ units a day are the fewest that reach a mean of 600 s\.$/m)
+    expect(out).toMatch(
+      /\n\ns0: no budget reaches a mean of 600 s\.\nUNITS [^:]*\n\ns1: \d+ units a day are the fewest that reach a mean of 600 s\.$/m,
+    )
     expect(String(thrown)).toMatch(/no budget .* reaches a mean of 600 s for s0; /)
   })
 

@@ -111,12 +111,11 @@ export function printTarget(
   ])
   if (!isKnown) print(`${unknownText}\n`)
   print(table(['UNITS A DAY', ...lagMeasures.map((measure) => measure.toUpperCase())], rows))
-  if (unitsPerDay === undefined) return false
-  const wish = textOf(target)
-  print(
-    `\n${name === undefined ? '' : `${name}: `}${unitsPerDay} units a day are the fewest that reach a ${wish}.`,
-  )
-  return true
+  const whose = name === undefined ? '' : `${name}: `
+  const fewest =
+    unitsPerDay === undefined ? 'no budget reaches' : `${unitsPerDay} units a day are the fewest that reach`
+  print(`\n${whose}${fewest} a ${textOf(target)}.`)
+  return unitsPerDay !== undefined
 }
 
 /** Of sources, or of a trace, which has no name. */
