@@ -5,17 +5,11 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * those that take longest are named here. A name too many or too few costs time, no more.
  */
 const longest = [
-  // With a process of their own.
-  ...[
-    'faults/kill',
-    'docker/package',
-    'flow/life-cycle',
-    'faults/cluster',
-    'faults/replicas',
-    'faults/redis',
-  ],
-  ...['faults/sinks', 'flow/stop', 'flow/rolling-upgrade', 'setup', 'delivery/crash', 'config/canary'],
-  ...['contract/sink', 'faults/clock', 'model/walk', 'readme', 'faults/log', 'cli/daemon'],
+  // With a process of their own. Of the first five two start bridges: what Node.js keeps of their sources is not there yet.
+  ...['faults/kill', 'docker/package', 'setup', 'config/canary', 'model/walk', 'flow/life-cycle'],
+  ...['faults/cluster', 'faults/replicas', 'faults/redis', 'faults/sinks', 'flow/stop'],
+  ...['flow/rolling-upgrade', 'delivery/crash', 'contract/sink', 'faults/clock', 'readme', 'faults/log'],
+  'cli/daemon',
   // Most of the others wait for most of their time: what computes is spread among them.
   ...['delivery/outage', 'schedule/announced', 'flow/backlog', 'context/source-context', 'flow/operators'],
   ...['poller/granted-budget', 'delivery/breaker-lane', 'schedule/goals', 'store/redis-topologies'],
